@@ -1,0 +1,34 @@
+// Package b64url is base64url without padding, with one accepted text per value.
+package b64url
+
+import (
+	"encoding/base64"
+	"errors"
+	"strings"
+)
+
+// errNotCanonical covers every text that [Encode] would not write.
+var errNotCanonical = errors.New("not canonical base64url without padding")
+
+// Strict refuses set bits behind the last byte; line breaks, which it skips, are
+// refused below.
+var encoding = base64.RawURLEncoding.Strict()
+
+// Encode returns the text of b.
+func Encode(b []byte) string { return encoding.EncodeToString(b) }
+
+// AppendEncode appends the text of b to dst.
+func AppendEncode(dst, b []byte) []byte { return encoding.AppendEncode(dst, b) }
+
+// Decode returns the bytes of text, refusing every text that [Encode] would not have
+// written for them.
+func Decode(text string) ([]byte, error) {
+	if strings.ContainsAny(text, "\r\n") {
+		return nil, errNotCanonical
+	}
+	b, err := encoding.DecodeString(text)
+	if err != nil {
+		return nil, errNotCanonical
+	}
+	return b, nil
+}

@@ -1,0 +1,38 @@
+package connect
+
+import (
+	"context"
+	"fmt"
+)
+
+// Responder is a host's face of a session: it serves the dialer's invokes, and
+// reverse-invokes the tools that the dialer's manifest lists. Everything it does is
+// [Session]'s.
+type Responder struct{ *Session }
+
+// Accept runs the responder's half of the handshake over t and returns the
+// established session. It takes over t: on failure t is closed, on success the
+// session closes it. Ctx bounds the handshake only. Every failure is a
+// [*HandshakeError]. A peer that is not on the allowlist is refused before any
+// signature work, and is told nothing.
+//
+// Source: wire spec, section 4.
+func Accept(ctx context.Context, t Transport, cfg ResponderConfig) (*Responder, error) {
+	ep, err := newResponder(cfg)
+	if err != nil {
+		t.Close()
+		return nil, refuse(CodeInvalidConfig, "%w", err)
+	}
+	est, err := runHandshake(ctx, t, ep, (*handshake).accept)
+	if err != nil {
+		return nil, err
+	}
+	return &Responder{newSession(ep, t, est, cfg.SkipProofOfPossession)}, nil
+}
+
+func newResponder(cfg ResponderConfig) (*endpoint, error) {
+	if cfg.Nonces == nil {
+		return nil, fmt.Errorf("config: no Nonces; share one NewNonceStore among all sessions that are accepted")
+	}
+	return newEndpoint(cfg.Config, cfg.PeerKeys)
+}

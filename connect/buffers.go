@@ -1,0 +1,27 @@
+package connect
+
+import "sync"
+
+// bufferPool recycles byte buffers. A buffer goes back only after its last read.
+type bufferPool struct{ pool sync.Pool }
+
+// maxPooled keeps one large payload from staying in memory for ever.
+const maxPooled = 64 << 10
+
+// signBuffers hold canonical bytes while they are signed, verified or written.
+var signBuffers bufferPool
+
+func (p *bufferPool) get() *[]byte {
+	if b, ok := p.pool.Get().(*[]byte); ok {
+		return b
+	}
+	b := make([]byte, 0, 1024)
+	return &b
+}
+
+func (p *bufferPool) put(b *[]byte) {
+	if cap(*b) <= maxPooled {
+		*b = (*b)[:0]
+		p.pool.Put(b)
+	}
+}

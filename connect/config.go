@@ -1,0 +1,168 @@
+package connect
+
+import (
+	"crypto/ed25519"
+	"log/slog"
+	"time"
+
+	"github.com/spoke-peer/spoke-go/spoke"
+)
+
+// Config is what both sides of a session need. It is copied by [Dial] and [Accept];
+// what its slices, maps and interfaces refer to must not change afterwards, except
+// where an interface says that it may.
+type Config struct {
+	// Identity is this peer's key pair. Required.
+	Identity *Identity
+
+	// Manifest describes this peer and lists the tools it offers. Required; a
+	// manifest with problems (see manifest.Validate) is refused.
+	Manifest spoke.HostCapabilityManifest
+
+	// Allow lists the peers that a session may be held with. Nil admits nobody.
+	// A dialer's list must contain the peer that it dials.
+	//
+	// Source: wire spec, section 4.
+	Allow []PeerID
+
+	// Tools serves the peer's tool invokes, beside the handlers that are registered
+	// on the session. Set it for tools that must answer from the first moment on.
+	Tools spoke.ToolSource
+
+	// Ops are the application's own ops.
+	Ops []Op
+
+	// Nonces remembers accepted hello nonces. Nil on a dialer means a store for
+	// this one handshake; see [ResponderConfig] for a responder.
+	Nonces NonceStore
+
+	// HandshakeTimeout bounds the handshake as a whole. Zero means 5s.
+	//
+	// Source: wire spec, section 4.
+	HandshakeTimeout time.Duration
+
+	// InvokeTimeout bounds one invoke, from the call to the answer. Zero means 5s;
+	// negative means no bound beyond ctx. When it passes, the caller gets a Reject
+	// of kind KindTimeout and the session stays usable. [WithInvokeTimeout] sets
+	// another one for a single invoke.
+	//
+	// Source: wire spec, section 9.
+	InvokeTimeout time.Duration
+
+	// WriteTimeout bounds the writing of one frame. Zero means 10s. When it
+	// passes, the session ends: a frame that was half written ruins the stream.
+	WriteTimeout time.Duration
+
+	// Limits bounds what a peer can make this side hold. Zero fields mean the
+	// defaults.
+	Limits Limits
+
+	// SkipValidation turns off the check of arguments and results of this peer's
+	// own tools against their descriptors.
+	//
+	// Source: wire spec, section 6.
+	SkipValidation bool
+
+	// RefuseImperfectManifest fails the handshake with a peer whose manifest has
+	// problems. Otherwise [Session.RemoteManifestProblems] lists them.
+	RefuseImperfectManifest bool
+
+	// Logger gets what happens to the session, never payloads or keys. Nil
+	// discards it.
+	Logger *slog.Logger
+}
+
+// DialConfig is [Config] and the peer to dial.
+type DialConfig struct {
+	Config
+
+	// Remote is the peer to dial; its key is inside. It may be left out when
+	// RemoteKey is set.
+	Remote PeerID
+
+	// RemoteKey is the peer's public key. It may be left out when Remote is set;
+	// when both are set they must belong together.
+	RemoteKey ed25519.PublicKey
+}
+
+// ResponderConfig is [Config] and what only a responder decides. Config.Nonces is
+// required: one store, such as [NewNonceStore] returns, for all sessions that the
+// process accepts.
+type ResponderConfig struct {
+	Config
+
+	// PeerKeys gives explicit keys for allowed peers. A peer without one is verified
+	// by the key inside its id. A key that does not belong to its id is refused as a
+	// configuration error.
+	PeerKeys map[PeerID]ed25519.PublicKey
+
+	// SkipProofOfPossession lets the first invoke leave without a probe. A replayed
+	// hello can then make this side send one request to whoever replays it.
+	//
+	// Source: wire spec, section 4.
+	SkipProofOfPossession bool
+}
+
+// Limits bounds what a peer can make this side hold. Zero fields mean the defaults.
+//
+// Source: wire spec, sections 1 and 5.
+type Limits struct {
+	// FrameBytes is the largest frame, in both directions. Default 4 MiB.
+	FrameBytes int
+	// HandshakeFrameBytes is the largest frame before the session is established.
+	// Default 256 KiB.
+	HandshakeFrameBytes int
+	// Depth is how deep arrays and objects nest in a frame. Default 256.
+	Depth int
+	// Handlers is how many of the peer's requests are served at once; more are
+	// answered INTERNAL_ERROR of kind overloaded. Default 1024.
+	Handlers int
+	// PendingReplies is how many replies may wait to be written; beyond it the
+	// session ends. Default 4096.
+	PendingReplies int
+	// PendingReplyBytes is how many bytes of replies may wait; an answer that does
+	// not fit is replaced by INTERNAL_ERROR of kind overloaded. Default 8 MiB, or
+	// twice FrameBytes if that is more.
+	PendingReplyBytes int
+}
+
+// Limits on the texts of an envelope, in characters.
+//
+// Source: wire spec, section 1.
+const (
+	maxIDLength    = 128
+	maxOpLength    = 256
+	minNonceLength = 16
+	maxNonceLength = 128
+)
+
+const (
+	defaultHandshakeTimeout = 5 * time.Second
+	defaultInvokeTimeout    = 5 * time.Second
+	defaultWriteTimeout     = 10 * time.Second
+)
+
+func defaultTo[T int | time.Duration](value *T, fallback T) {
+	if *value == 0 {
+		*value = fallback
+	}
+}
+
+func (l *Limits) setDefaults() {
+	defaultTo(&l.FrameBytes, 4<<20)
+	defaultTo(&l.HandshakeFrameBytes, 256<<10)
+	defaultTo(&l.Depth, 256)
+	defaultTo(&l.Handlers, 1024)
+	defaultTo(&l.PendingReplies, 4096)
+	defaultTo(&l.PendingReplyBytes, max(8<<20, 2*l.FrameBytes))
+}
+
+func (c *Config) setDefaults() {
+	defaultTo(&c.HandshakeTimeout, defaultHandshakeTimeout)
+	defaultTo(&c.InvokeTimeout, defaultInvokeTimeout)
+	defaultTo(&c.WriteTimeout, defaultWriteTimeout)
+	c.Limits.setDefaults()
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+}

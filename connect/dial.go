@@ -1,0 +1,71 @@
+package connect
+
+import (
+	"context"
+	"fmt"
+)
+
+// RemoteAdapter is a dialer's face of a session: it invokes the responder, and serves
+// the responder's invokes of this peer's tools. Everything it does is [Session]'s.
+type RemoteAdapter struct{ *Session }
+
+// Dial runs the initiator's half of the handshake over t and returns the established
+// session. It takes over t: on failure t is closed, on success the session closes it.
+// Ctx bounds the handshake only. Every failure is a [*HandshakeError].
+//
+// Source: wire spec, section 4.
+func Dial(ctx context.Context, t Transport, cfg DialConfig) (*RemoteAdapter, error) {
+	ep, check, err := newDialer(cfg)
+	if err != nil {
+		t.Close()
+		return nil, refuse(CodeInvalidConfig, "%w", err)
+	}
+	est, err := runHandshake(ctx, t, ep, func(h *handshake) (*established, *HandshakeError) {
+		return h.dial(check)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &RemoteAdapter{newSession(ep, t, est, true)}, nil
+}
+
+// newDialer checks the configuration and finds the peer's key.
+func newDialer(cfg DialConfig) (*endpoint, HelloCheck, error) {
+	if cfg.Nonces == nil {
+		cfg.Nonces = NewNonceStore(0)
+	}
+	ep, err := newEndpoint(cfg.Config, nil)
+	if err != nil {
+		return nil, HelloCheck{}, err
+	}
+	check, err := cfg.remote()
+	if err != nil {
+		return nil, HelloCheck{}, err
+	}
+	if !ep.allowed[check.Peer] {
+		return nil, HelloCheck{}, fmt.Errorf("config: Allow does not contain the dialed peer %s", check.Peer)
+	}
+	return ep, check, nil
+}
+
+// remote returns the peer to dial and its key.
+func (c DialConfig) remote() (HelloCheck, error) {
+	if c.RemoteKey == nil {
+		if c.Remote == "" {
+			return HelloCheck{}, fmt.Errorf("config: neither Remote nor RemoteKey")
+		}
+		key, err := c.Remote.PublicKey()
+		if err != nil {
+			return HelloCheck{}, fmt.Errorf("config: Remote: %w", err)
+		}
+		return HelloCheck{Peer: c.Remote, Key: key}, nil
+	}
+	peer, err := NewPeerID(c.RemoteKey)
+	if err != nil {
+		return HelloCheck{}, fmt.Errorf("config: RemoteKey: %w", err)
+	}
+	if c.Remote != "" && c.Remote != peer {
+		return HelloCheck{}, fmt.Errorf("config: RemoteKey belongs to %s, not to Remote %s", peer, c.Remote)
+	}
+	return HelloCheck{Peer: peer, Key: c.RemoteKey}, nil
+}

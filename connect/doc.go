@@ -1,0 +1,26 @@
+// Package connect is SPOKE connect: it holds signed sessions between two peers over
+// any message transport.
+//
+// [Dial] is for a program that offers tools to a host, [Accept] for a host that such
+// programs dial. Both return an established [Session] or an error; after that the two
+// sides are alike. [Session.InvokeTool] runs a tool of the peer's,
+// [Session.RegisterToolHandler] serves one of ours, and inside a handler
+// [SessionFromContext] gives the session to call back on. Every failure of an invoke is
+// a [github.com/spoke-peer/spoke-go/spoke.Reject].
+//
+// # Keys and trust
+//
+// A peer is its Ed25519 key. [LoadIdentity] reads ours from a key file; a [PeerID] is
+// the name of a key and contains it, so an allowlist of peer ids says whose keys are
+// trusted, and an empty one trusts nobody. Every envelope is signed over its canonical
+// JSON. What was verified is what a handler gets: canonical bytes.
+//
+// # Frames and goroutines
+//
+// A [Transport] moves frames: [Pipe] in memory, package connect/ws over WebSocket. One
+// goroutine of a session reads and never waits; handlers run in goroutines of their
+// own, bounded by [Limits]. [Session.Close] ends a session and returns at once,
+// [Session.Wait] waits until nothing of it runs any more.
+//
+// The wire is described in docs/wire.md.
+package connect

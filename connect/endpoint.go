@@ -1,0 +1,117 @@
+package connect
+
+import (
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spoke-peer/spoke-go/internal/jcs"
+	"github.com/spoke-peer/spoke-go/manifest"
+)
+
+// endpoint is a checked [Config]: what all sessions of one side have in common. It is
+// read-only.
+type endpoint struct {
+	Config
+	host    json.RawMessage // the manifest, canonical
+	allowed map[PeerID]bool
+	keys    map[PeerID]ed25519.PublicKey // explicit ones
+	schemas map[string]*manifest.ToolSchemas
+	ops     map[string]Op
+}
+
+// newEndpoint checks cfg. Every error is a mistake of the application's.
+func newEndpoint(cfg Config, keys map[PeerID]ed25519.PublicKey) (*endpoint, error) {
+	cfg.setDefaults()
+	ep := &endpoint{Config: cfg, keys: maps.Clone(keys)}
+	if cfg.Identity == nil {
+		return nil, fmt.Errorf("config: no Identity")
+	}
+	for _, step := range []func() error{ep.checkPeers, ep.checkManifest, ep.checkOps} {
+		if err := step(); err != nil {
+			return nil, fmt.Errorf("config: %w", err)
+		}
+	}
+	return ep, nil
+}
+
+func (ep *endpoint) checkPeers() error {
+	ep.allowed = make(map[PeerID]bool, len(ep.Allow))
+	for _, peer := range ep.Allow {
+		if _, err := peer.PublicKey(); err != nil {
+			return fmt.Errorf("allowlist: %w", err)
+		}
+		ep.allowed[peer] = true
+	}
+	for peer, key := range ep.keys {
+		if id, err := NewPeerID(key); err != nil || id != peer {
+			return fmt.Errorf("peer keys: the key for %q does not belong to that id", peer)
+		}
+	}
+	return nil
+}
+
+func (ep *endpoint) checkManifest() error {
+	raw, err := json.Marshal(ep.Manifest)
+	if err != nil {
+		return fmt.Errorf("manifest: %w", err)
+	}
+	if ep.host, err = jcs.CanonicalExact(raw, ep.Limits.Depth-1); err != nil {
+		return fmt.Errorf("manifest: %w", err)
+	}
+	if err := manifest.Err(manifest.ValidateOwn(ep.host)); err != nil {
+		return fmt.Errorf("manifest: %w", err)
+	}
+	// The session works on what the peer will read, not on the caller's slices.
+	if err := json.Unmarshal(ep.host, &ep.Manifest); err != nil {
+		return fmt.Errorf("manifest: %w", err)
+	}
+	return ep.compileSchemas()
+}
+
+func (ep *endpoint) compileSchemas() error {
+	if ep.SkipValidation {
+		return nil
+	}
+	ep.schemas = make(map[string]*manifest.ToolSchemas, len(ep.Manifest.Tools))
+	for _, tool := range ep.Manifest.Tools {
+		schemas, err := manifest.CompileTool(tool, manifest.Own)
+		if err != nil {
+			return fmt.Errorf("manifest: tool %s: %w", tool.CapabilityID, err)
+		}
+		ep.schemas[tool.CapabilityID] = schemas
+	}
+	return nil
+}
+
+func (ep *endpoint) checkOps() error {
+	ep.ops = make(map[string]Op, len(ep.Ops))
+	for _, op := range ep.Ops {
+		if err := op.check(); err != nil {
+			return err
+		}
+		if _, twice := ep.ops[op.Name]; twice {
+			return fmt.Errorf("op %q is registered twice", op.Name)
+		}
+		ep.ops[op.Name] = op
+	}
+	return nil
+}
+
+// keyOf returns the key by which an allowed peer is verified.
+func (ep *endpoint) keyOf(peer PeerID) (ed25519.PublicKey, error) {
+	if key, ok := ep.keys[peer]; ok {
+		return key, nil
+	}
+	return peer.PublicKey()
+}
+
+// negotiate returns the capabilities that both manifests list, in the responder's
+// order.
+//
+// Source: wire spec, section 4.
+func negotiate(initiator, responder []string) []string {
+	return slices.Clip(manifest.Negotiate(initiator, responder))
+}

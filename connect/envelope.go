@@ -1,0 +1,264 @@
+package connect
+
+import (
+	"crypto/ed25519"
+	"fmt"
+	"math/bits"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/spoke-peer/spoke-go/internal/b64url"
+	"github.com/spoke-peer/spoke-go/internal/jcs"
+	"github.com/spoke-peer/spoke-go/spoke"
+)
+
+// field is a top-level member of an envelope. The constants stand in the order of
+// their names, which is the order of canonical bytes.
+type field uint8
+
+const (
+	fieldAuth field = iota
+	fieldError
+	fieldExtensions
+	fieldHost
+	fieldInitialSequence
+	fieldInitiatorPeerID
+	fieldNegotiatedCapabilities
+	fieldNonce
+	fieldOp
+	fieldOpenedAt
+	fieldPayload
+	fieldPeerID
+	fieldPeerNonce
+	fieldProtocolVersion
+	fieldRequestID
+	fieldResponderPeerID
+	fieldSequence
+	fieldSessionID
+	fieldSignature
+	fieldCount
+)
+
+var fieldNames = [fieldCount]string{
+	"auth", "error", "extensions", "host", "initial_sequence", "initiator_peer_id",
+	"negotiated_capabilities", "nonce", "op", "opened_at", "payload", "peer_id",
+	"peer_nonce", "protocol_version", "request_id", "responder_peer_id", "sequence",
+	"session_id", "signature",
+}
+
+func fieldNamed(name []byte) (field, bool) {
+	for f, known := range fieldNames {
+		if string(name) == known {
+			return field(f), true
+		}
+	}
+	return 0, false
+}
+
+// fieldSet is a set of fields; bit f stands for field f.
+type fieldSet uint32
+
+func fields(list ...field) fieldSet {
+	var set fieldSet
+	for _, f := range list {
+		set |= 1 << f
+	}
+	return set
+}
+
+func (s fieldSet) has(all fieldSet) bool { return s&all == all }
+
+// The signed keys of each envelope of wire spec, section 3.
+var (
+	signedHello     = fields(fieldProtocolVersion, fieldPeerID, fieldNonce, fieldHost)
+	signedHelloBack = signedHello | fields(fieldPeerNonce)
+	signedSession   = fields(fieldSessionID, fieldInitiatorPeerID, fieldResponderPeerID,
+		fieldOpenedAt, fieldNegotiatedCapabilities, fieldInitialSequence)
+	correlation   = fields(fieldSessionID, fieldSequence, fieldRequestID)
+	signedRequest = correlation | fields(fieldOp, fieldPayload)
+	signedSuccess = correlation | fields(fieldPayload)
+	signedFailure = correlation | fields(fieldError)
+
+	// unsigned keys are allowed on every envelope.
+	unsigned = fields(fieldExtensions, fieldSignature)
+)
+
+// envelope is a parsed frame: the spans of its top-level members. The zero envelope
+// has none. It aliases the frame.
+type envelope struct {
+	values  [fieldCount]jcs.Member
+	present fieldSet
+	unknown bool // a member that no envelope has
+}
+
+// parseEnvelope judges a frame strictly and finds its members.
+//
+// Source: wire spec, section 1.
+func parseEnvelope(e *envelope, frame []byte, depth int) error {
+	return jcs.Split(frame, depth, func(name []byte, m jcs.Member) {
+		f, ok := fieldNamed(name)
+		if !ok {
+			e.unknown = true
+			return
+		}
+		e.set(f, m)
+	})
+}
+
+func (e *envelope) set(f field, m jcs.Member) {
+	e.values[f] = m
+	e.present |= 1 << f
+}
+
+// setText sets a member to a string. Text that is not UTF-8 is an error.
+func (e *envelope) setText(f field, text string) error {
+	quoted, err := jcs.AppendString(make([]byte, 0, len(text)+2), text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", fieldNames[f], err)
+	}
+	e.set(f, jcs.Literal(quoted))
+	return nil
+}
+
+// setNumber sets a member to a non-negative integer.
+func (e *envelope) setNumber(f field, n uint64) {
+	e.set(f, jcs.Literal(strconv.AppendUint(nil, n, 10)))
+}
+
+// text returns a member that is a string.
+func (e *envelope) text(f field) (string, bool) { return e.values[f].Text() }
+
+// limitedText returns a member that is a string of at most limit UTF-16 code units.
+func (e *envelope) limitedText(f field, limit int) (string, bool) {
+	text, ok := e.text(f)
+	return text, ok && utf16Length(text) <= limit
+}
+
+// maxSequence is 2^53−1, the largest sequence.
+const maxSequence = 1<<53 - 1
+
+// integer returns a member that is an integer from 0 to 2^53−1 by value: 1.0 is 1.
+func (e *envelope) integer(f field) (uint64, bool) {
+	m := &e.values[f]
+	if len(m.Value) == 0 || m.Canonicalize() != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(m.Value), 10, 64)
+	return n, err == nil && n <= maxSequence
+}
+
+// signedSet returns the keys that the envelope's signature covers: those of shape,
+// and auth on a request that carries it.
+func (e *envelope) signedSet(shape fieldSet) fieldSet {
+	if shape == signedRequest {
+		shape |= e.present & fields(fieldAuth)
+	}
+	return shape
+}
+
+// appendSigned appends the canonical bytes of the members in set to dst: the text
+// that the signature covers. Members become canonical on the way.
+func (e *envelope) appendSigned(dst []byte, set fieldSet) ([]byte, error) {
+	separator := byte('{')
+	for rest := set; rest != 0; rest &= rest - 1 {
+		f := field(bits.TrailingZeros32(uint32(rest)))
+		if err := e.values[f].Canonicalize(); err != nil {
+			return dst, err
+		}
+		dst = append(dst, separator, '"')
+		dst = append(dst, fieldNames[f]...)
+		dst = append(dst, '"', ':')
+		dst = append(dst, e.values[f].Value...)
+		separator = ','
+	}
+	return append(dst, '}'), nil
+}
+
+// seal appends the signed envelope to dst: the canonical bytes of the members of
+// shape, then the signature and empty extensions.
+func (e *envelope) seal(dst []byte, shape fieldSet, id *Identity) ([]byte, error) {
+	start := len(dst)
+	dst, err := e.appendSigned(dst, e.signedSet(shape))
+	if err != nil {
+		return dst, err
+	}
+	signature := id.Sign(dst[start:])
+	dst = append(dst[:len(dst)-1], `,"signature":"`...)
+	dst = b64url.AppendEncode(dst, signature)
+	return append(dst, `","extensions":{}}`...), nil
+}
+
+// verify checks the envelope's signature over the members of shape and returns the
+// kind of the first failure, "" if there is none. It leaves the signed members
+// canonical. The session binding is the caller's to check.
+//
+// Source: wire spec, section 3.
+func (e *envelope) verify(shape fieldSet, key ed25519.PublicKey) string {
+	text, ok := e.text(fieldSignature)
+	if !ok || text == "" {
+		return spoke.KindEnvelopeAuthMissing
+	}
+	signature, err := b64url.Decode(text)
+	if err != nil || len(signature) != ed25519.SignatureSize {
+		return spoke.KindEnvelopeAuthInvalid
+	}
+	set := e.signedSet(shape)
+	if e.unknown || !e.present.has(set) || e.present&^(set|unsigned) != 0 {
+		return spoke.KindEnvelopeAuthInvalid
+	}
+	buf := signBuffers.get()
+	defer signBuffers.put(buf)
+	*buf, err = e.appendSigned((*buf)[:0], set)
+	if err != nil || !ed25519.Verify(key, *buf, signature) {
+		return spoke.KindEnvelopeAuthInvalid
+	}
+	return ""
+}
+
+// verifyBound is verify followed by the session binding.
+func (e *envelope) verifyBound(shape fieldSet, key ed25519.PublicKey, sessionID string) string {
+	if kind := e.verify(shape, key); kind != "" {
+		return kind
+	}
+	if id, ok := e.text(fieldSessionID); !ok || id != sessionID {
+		return spoke.KindEnvelopeAuthSessionUnbound
+	}
+	return ""
+}
+
+// responseShape returns the shape that a response claims: failure when it has an
+// error and no payload.
+func (e *envelope) responseShape() fieldSet {
+	if e.present.has(fields(fieldError)) && !e.present.has(fields(fieldPayload)) {
+		return signedFailure
+	}
+	return signedSuccess
+}
+
+// utf16Length returns the length of text in UTF-16 code units, the characters of
+// the wire spec's limits.
+func utf16Length(text string) int {
+	n := 0
+	for _, r := range text {
+		n++
+		if r > 0xFFFF {
+			n++
+		}
+	}
+	return n
+}
+
+// validText reports whether text can travel as a JSON string.
+func validText(text string) bool { return utf8.ValidString(text) }
+
+// String lists the fields' names.
+func (s fieldSet) String() string {
+	text := ""
+	for rest := s; rest != 0; rest &= rest - 1 {
+		if text != "" {
+			text += ", "
+		}
+		text += fieldNames[bits.TrailingZeros32(uint32(rest))]
+	}
+	return text
+}

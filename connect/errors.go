@@ -1,0 +1,123 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spoke-peer/spoke-go/spoke"
+)
+
+// ErrSessionClosed is in the chain of every reject that a closed session gives.
+var ErrSessionClosed = errors.New("session closed")
+
+// Reasons for which a session ends by itself; [Session.Wait] returns them wrapped.
+var (
+	// ErrSequenceExhausted: the outbound counter is past 2^53−1.
+	ErrSequenceExhausted = errors.New("sequence exhausted")
+	// ErrOutOfStep: the peer's inbound counter and our outbound one differ for good.
+	ErrOutOfStep = errors.New("peer did not accept a request's sequence or signature")
+	// ErrMalformedFrame: the peer sent a frame that is not strict JSON, or too large.
+	ErrMalformedFrame = errors.New("malformed frame")
+	// ErrPeerNotReading: replies pile up, or a write did not finish in time.
+	ErrPeerNotReading = errors.New("peer does not read")
+)
+
+// HandshakeKind tells apart the ways in which a handshake can fail.
+type HandshakeKind string
+
+// The kinds of wire spec, section 9.
+const (
+	HandshakeConfig          HandshakeKind = "config"
+	HandshakeFailed          HandshakeKind = "handshake"
+	HandshakeTimeout         HandshakeKind = "timeout"
+	HandshakeVersionMismatch HandshakeKind = "protocol_version_mismatch"
+)
+
+// Codes of a [HandshakeError]: which check of the handshake failed. They are names
+// for logs and tests; nothing of them is sent to the peer.
+const (
+	CodeVersionMismatch  = "protocol_version_mismatch"
+	CodeInvalidNonce     = "invalid_nonce"
+	CodeHandshakeFailed  = "handshake_failed"
+	CodeHelloSignature   = "invalid_hello_signature"
+	CodePeerNotAllowed   = "peer_not_allowed"
+	CodeNonceReplayed    = "nonce_replayed"
+	CodeMalformed        = "malformed"
+	CodeInvalidSession   = "invalid_session"
+	CodeManifestRefused  = "manifest_refused"
+	CodeTransport        = "transport"
+	CodeTimeout          = "timeout"
+	CodeInvalidConfig    = "invalid_config"
+	CodeCanceled         = "canceled"
+	CodeNonceStoreFailed = "nonce_store_failed"
+)
+
+// HandshakeError is why [Dial] or [Accept] returned no session. The transport is
+// closed by then.
+//
+// Source: wire spec, sections 4 and 9.
+type HandshakeError struct {
+	// Kind is one of the Handshake constants.
+	Kind HandshakeKind
+	// Code names the check that failed, one of the Code constants of this package.
+	Code string
+	// Peer is the peer that was dialed, or the id that a dialer claimed, "" before
+	// it claimed one. Unless the handshake got as far as the signature a dialer's id
+	// is only a claim.
+	Peer PeerID
+	// Err says more; never nil.
+	Err error
+}
+
+// Error implements error.
+func (e *HandshakeError) Error() string {
+	return fmt.Sprintf("connect: handshake failed (%s): %v", e.Code, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *HandshakeError) Unwrap() error { return e.Err }
+
+// refuse returns a handshake error of the kind that belongs to code.
+func refuse(code, format string, args ...any) *HandshakeError {
+	kind := HandshakeFailed
+	switch code {
+	case CodeInvalidConfig:
+		kind = HandshakeConfig
+	case CodeTimeout:
+		kind = HandshakeTimeout
+	case CodeVersionMismatch:
+		kind = HandshakeVersionMismatch
+	}
+	return &HandshakeError{Kind: kind, Code: code, Err: fmt.Errorf(format, args...)}
+}
+
+// closedReject is what callers of a session that ended for cause get.
+func closedReject(cause error) *spoke.Reject {
+	err := ErrSessionClosed
+	if cause != nil && !errors.Is(cause, ErrSessionClosed) {
+		err = fmt.Errorf("%w: %w", ErrSessionClosed, cause)
+	}
+	return spoke.Rejectf(spoke.CodeInternalError, "%w", err).WithKind(spoke.KindSessionClosed).WithCause(err)
+}
+
+// timeoutReject is what a caller gets when no answer came in time.
+func timeoutReject(op string) *spoke.Reject {
+	return spoke.Rejectf(spoke.CodeInternalError, "no answer to %s in time", op).
+		WithKind(spoke.KindTimeout).WithCause(context.DeadlineExceeded)
+}
+
+// contextReject is what a caller gets when its own context ended.
+func contextReject(ctx context.Context, op string) *spoke.Reject {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return timeoutReject(op)
+	}
+	return spoke.Rejectf(spoke.CodeInternalError, "the caller gave up on %s", op).
+		WithKind(spoke.KindCanceled).WithCause(ctx.Err())
+}
+
+// transportReject is what a caller gets for a fault of the transport or an answer
+// that cannot be decoded.
+func transportReject(format string, args ...any) *spoke.Reject {
+	return spoke.Rejectf(spoke.CodeInternalError, format, args...).WithKind(spoke.KindTransport)
+}

@@ -1,0 +1,270 @@
+package connect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/spoke-peer/spoke-go/internal/jcs"
+)
+
+// handshake is one handshake under way. Its context bounds all of it and closes the
+// transport when it ends.
+type handshake struct {
+	ep        *endpoint
+	transport Transport
+	ctx       context.Context
+	parent    context.Context
+}
+
+// established is what a finished handshake hands to the session.
+type established struct {
+	sessionID  string
+	initiator  bool // this side dialed
+	remote     *remote
+	negotiated []string
+	openedAt   time.Time
+}
+
+// runHandshake runs one side's half within the handshake timeout and closes the
+// transport unless it succeeds.
+func runHandshake(ctx context.Context, t Transport, ep *endpoint, half func(*handshake) (*established, *HandshakeError)) (*established, error) {
+	bounded, cancel := context.WithTimeout(ctx, ep.HandshakeTimeout)
+	defer cancel()
+	stop := context.AfterFunc(bounded, func() { t.Close() })
+	limitReads(t, ep.Limits.HandshakeFrameBytes)
+	h := &handshake{ep: ep, transport: t, ctx: bounded, parent: ctx}
+	result, failure := half(h)
+	if failure == nil && !stop() {
+		failure = h.fault(bounded.Err())
+	}
+	if failure != nil {
+		t.Close()
+		return nil, failure
+	}
+	limitReads(t, ep.Limits.FrameBytes)
+	return result, nil
+}
+
+// fault returns the error of a transport that failed, which may be the end of the
+// handshake's own time or of the caller's patience.
+func (h *handshake) fault(err error) *HandshakeError {
+	switch {
+	case errors.Is(h.parent.Err(), context.Canceled):
+		return refuse(CodeCanceled, "%w", context.Canceled)
+	case h.ctx.Err() != nil, errors.Is(err, os.ErrDeadlineExceeded): // a transport's clock may be ahead
+		return refuse(CodeTimeout, "the peer did not finish in time: %w", context.DeadlineExceeded)
+	case errors.Is(err, ErrMalformedFrame): // a transport that judges sizes itself
+		return refuse(CodeMalformed, "%w", err)
+	default:
+		return refuse(CodeTransport, "%w", err)
+	}
+}
+
+func (h *handshake) send(frame []byte, err error) *HandshakeError {
+	if err != nil {
+		return refuse(CodeInvalidConfig, "%w", err)
+	}
+	if err := h.transport.Send(h.ctx, frame); err != nil {
+		return h.fault(err)
+	}
+	return nil
+}
+
+func (h *handshake) receive(e *envelope) *HandshakeError {
+	frame, err := h.transport.Recv(h.ctx)
+	if err != nil {
+		return h.fault(err)
+	}
+	if most := h.ep.Limits.HandshakeFrameBytes; len(frame) > most {
+		return refuse(CodeMalformed, "a frame of %d bytes, at most %d allowed", len(frame), most)
+	}
+	if err := parseEnvelope(e, frame, h.ep.Limits.Depth); err != nil {
+		return refuse(CodeMalformed, "%w", err)
+	}
+	return nil
+}
+
+// dial is the initiator's half: hello out, hello in, session in.
+//
+// Source: wire spec, section 4.
+func (h *handshake) dial(check HelloCheck) (*established, *HandshakeError) {
+	est, failure := h.greet(check)
+	if failure != nil {
+		failure.Peer = check.Peer
+	}
+	return est, failure
+}
+
+// greet is dial, for errors that do not name the peer.
+func (h *handshake) greet(check HelloCheck) (*established, *HandshakeError) {
+	check.Role, check.Nonce = ResponderRole, newNonce()
+	hello, err := h.ep.newHello(check.Nonce, "")
+	if failure := h.send(hello, err); failure != nil {
+		return nil, failure
+	}
+	r, failure := h.receiveHello(check)
+	if failure != nil {
+		return nil, failure
+	}
+	var e envelope
+	if failure := h.receive(&e); failure != nil {
+		return nil, failure
+	}
+	return h.readSession(&e, r)
+}
+
+func (h *handshake) receiveHello(check HelloCheck) (*remote, *HandshakeError) {
+	var e envelope
+	if failure := h.receive(&e); failure != nil {
+		return nil, failure
+	}
+	if failure := check.verify(&e); failure != nil {
+		return nil, failure
+	}
+	return h.ep.acceptHello(&e, check, h.ep.Nonces)
+}
+
+// readSession judges the responder's session envelope.
+func (h *handshake) readSession(e *envelope, r *remote) (*established, *HandshakeError) {
+	if kind := e.verify(signedSession, r.key); kind != "" {
+		return nil, refuse(kind, "session: %s", authMessages[kind])
+	}
+	id, ok := e.limitedText(fieldSessionID, maxIDLength)
+	if !ok || id == "" {
+		return nil, refuse(CodeInvalidSession, "session_id must have 1 to %d characters", maxIDLength)
+	}
+	initiator, _ := e.text(fieldInitiatorPeerID)
+	responder, _ := e.text(fieldResponderPeerID)
+	if PeerID(initiator) != h.ep.Identity.PeerID() || PeerID(responder) != r.peer {
+		return nil, refuse(CodeInvalidSession, "the session is between other peers")
+	}
+	if first, ok := e.integer(fieldInitialSequence); !ok || first != 0 {
+		return nil, refuse(CodeInvalidSession, "initial_sequence must be 0")
+	}
+	opened, err := readSnapshot(e)
+	if err != nil {
+		return nil, refuse(CodeInvalidSession, "%w", err)
+	}
+	h.warnKnownSession(r.peer, id)
+	return &established{
+		sessionID:  id,
+		initiator:  true,
+		remote:     r,
+		negotiated: negotiate(h.ep.Manifest.Capabilities, r.manifest.Capabilities),
+		openedAt:   opened,
+	}, nil
+}
+
+// readSnapshot judges the informative members of a session.
+func readSnapshot(e *envelope) (time.Time, error) {
+	text, _ := e.text(fieldOpenedAt)
+	opened, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("opened_at is not an RFC 3339 time")
+	}
+	var capabilities []string
+	if err := json.Unmarshal(e.values[fieldNegotiatedCapabilities].Value, &capabilities); err != nil || len(capabilities) == 0 {
+		return time.Time{}, fmt.Errorf("negotiated_capabilities must be a non-empty list of strings")
+	}
+	return opened, nil
+}
+
+// warnKnownSession logs a session id that the peer gave out before: a request that
+// was recorded in the other session could be played into this one.
+//
+// Source: wire spec, section 4.
+func (h *handshake) warnKnownSession(peer PeerID, id string) {
+	if fresh, err := h.ep.Nonces.Accept(peer, "session\x00"+id); err == nil && !fresh {
+		h.ep.Logger.Warn("the peer reused a session id", "peer", peer, "session", id)
+	}
+}
+
+// accept is the responder's half: hello in, hello out, session out.
+//
+// Source: wire spec, section 4.
+func (h *handshake) accept() (*established, *HandshakeError) {
+	var e envelope
+	if failure := h.receive(&e); failure != nil {
+		return nil, failure
+	}
+	claimed, _ := e.text(fieldPeerID)
+	est, failure := h.answer(&e, PeerID(claimed))
+	if failure != nil {
+		failure.Peer = PeerID(claimed)
+	}
+	return est, failure
+}
+
+// answer judges the dialer's hello, gates first, and sends both answers.
+func (h *handshake) answer(e *envelope, claimed PeerID) (*established, *HandshakeError) {
+	if !h.ep.allowed[claimed] {
+		return nil, refuse(CodePeerNotAllowed, "the peer is not on the allowlist")
+	}
+	key, err := h.ep.keyOf(claimed)
+	if err != nil {
+		return nil, refuse(CodePeerNotAllowed, "no key for the peer: %w", err)
+	}
+	check := HelloCheck{Peer: claimed, Key: key, Role: InitiatorRole}
+	if failure := check.verify(e); failure != nil {
+		return nil, failure
+	}
+	r, failure := h.ep.acceptHello(e, check, h.ep.Nonces)
+	if failure != nil {
+		return nil, failure
+	}
+	hello, err := h.ep.newHello(newNonce(), r.nonce)
+	if failure := h.send(hello, err); failure != nil {
+		return nil, failure
+	}
+	return h.openSession(r)
+}
+
+// openSession sends the session envelope under a fresh session id.
+func (h *handshake) openSession(r *remote) (*established, *HandshakeError) {
+	est := &established{
+		sessionID:  uuid.NewString(),
+		remote:     r,
+		negotiated: negotiate(r.manifest.Capabilities, h.ep.Manifest.Capabilities),
+		openedAt:   time.Now().UTC().Truncate(time.Millisecond),
+	}
+	frame, err := h.ep.newSession(est)
+	if failure := h.send(frame, err); failure != nil {
+		return nil, failure
+	}
+	return est, nil
+}
+
+// newSession returns the signed session envelope.
+func (ep *endpoint) newSession(est *established) ([]byte, error) {
+	snapshot := est.negotiated
+	if len(snapshot) == 0 {
+		snapshot = []string{CapabilityBaseline} // the wire wants one; it grants nothing
+	}
+	raw, err := json.Marshal(snapshot)
+	if err != nil {
+		return nil, err
+	}
+	capabilities, err := jcs.Canonical(raw)
+	if err != nil {
+		return nil, err
+	}
+	var e envelope
+	e.set(fieldNegotiatedCapabilities, jcs.Literal(capabilities))
+	e.setNumber(fieldInitialSequence, 0)
+	err = errors.Join(
+		e.setText(fieldSessionID, est.sessionID),
+		e.setText(fieldInitiatorPeerID, string(est.remote.peer)),
+		e.setText(fieldResponderPeerID, string(ep.Identity.PeerID())),
+		e.setText(fieldOpenedAt, est.openedAt.Format(time.RFC3339Nano)),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return e.seal(nil, signedSession, ep.Identity)
+}

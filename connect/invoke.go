@@ -1,0 +1,218 @@
+package connect
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/spoke-peer/spoke-go/internal/jcs"
+	"github.com/spoke-peer/spoke-go/internal/wirejson"
+	"github.com/spoke-peer/spoke-go/manifest"
+	"github.com/spoke-peer/spoke-go/spoke"
+)
+
+var _ spoke.ToolInvoker = (*Session)(nil)
+
+// Invoke asks the peer to run op with payload, a [json.RawMessage] as it is and
+// anything else marshalled, and returns the success payload as canonical JSON. Whether
+// the peer serves op is for the peer to say. Every failure is a [*spoke.Reject]:
+//
+//   - the peer's own answer: Remote reports true;
+//   - INVALID_INPUT: the payload cannot travel; nothing was sent;
+//   - INTERNAL_ERROR of kind timeout, canceled, session_closed, transport,
+//     correlation_mismatch, sequence_exhausted or envelope_auth_*.
+//
+// Ctx bounds the wait, never the frame: a request that was sent stays sent.
+//
+// Source: wire spec, sections 5 and 9.
+func (s *Session) Invoke(ctx context.Context, op string, payload any) (json.RawMessage, error) {
+	if op == "" || utf16Length(op) > maxOpLength || !validText(op) {
+		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "op must have 1 to %d characters", maxOpLength)
+	}
+	canonical, reject := s.encode("payload", payload, 1)
+	if reject != nil {
+		return nil, reject
+	}
+	return result(s.call(ctx, op, canonical))
+}
+
+// InvokeTool runs a tool of the peer's; it implements [spoke.ToolInvoker]. Nil args
+// mean {}. An id outside the grammar, or arguments that are not a JSON object that can
+// travel exactly, fail at once with INVALID_INPUT and nothing is sent. For the rest it
+// is [Session.Invoke].
+//
+// Source: wire spec, section 6.
+func (s *Session) InvokeTool(ctx context.Context, capabilityID string, args any) (json.RawMessage, error) {
+	if _, _, err := manifest.ParseToolID(capabilityID); err != nil {
+		return nil, err
+	}
+	payload, reject := s.toolPayload(args)
+	if reject != nil {
+		return nil, reject
+	}
+	answer, reject := s.call(ctx, capabilityID, payload)
+	if reject != nil {
+		return nil, reject
+	}
+	value, ok := jcs.Get(answer, "result")
+	if !ok {
+		return nil, transportReject("the answer to %s has no result", capabilityID)
+	}
+	return value.Value, nil
+}
+
+// toolPayload returns {"arguments": args}, canonical.
+func (s *Session) toolPayload(args any) ([]byte, *spoke.Reject) {
+	if raw, ok := args.(json.RawMessage); args == nil || ok && raw == nil {
+		return []byte(`{"arguments":{}}`), nil
+	}
+	canonical, reject := s.encode("arguments", args, 2)
+	if reject != nil {
+		return nil, reject
+	}
+	if canonical[0] != '{' {
+		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "arguments must be a JSON object").WithDetail("field", "arguments")
+	}
+	return bytes.Join([][]byte{[]byte(`{"arguments":`), canonical, []byte(`}`)}, nil), nil
+}
+
+// encode returns v as canonical JSON that stands inside open arrays and objects of
+// its frame, and refuses what would not arrive as it is.
+func (s *Session) encode(what string, v any, open int) ([]byte, *spoke.Reject) {
+	raw, err := wirejson.Raw(v)
+	if err == nil {
+		raw, err = jcs.CanonicalExact(raw, s.ep.Limits.Depth-open)
+	}
+	if err != nil {
+		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "%s: %w", what, err).WithDetail("field", what)
+	}
+	return raw, nil
+}
+
+// result turns a nil reject into a nil error.
+func result(value json.RawMessage, reject *spoke.Reject) (json.RawMessage, error) {
+	if reject != nil {
+		return nil, reject
+	}
+	return value, nil
+}
+
+// call sends one request and waits for its answer.
+func (s *Session) call(ctx context.Context, op string, payload []byte) (json.RawMessage, *spoke.Reject) {
+	if ctx.Err() != nil {
+		return nil, contextReject(ctx, op)
+	}
+	p := s.newPatience(ctx, op)
+	defer p.stop()
+	if reject := s.ensurePossession(p); reject != nil {
+		return nil, reject
+	}
+	return s.roundTrip(p, payload)
+}
+
+// roundTrip is call without the proof of possession.
+func (s *Session) roundTrip(p *patience, payload []byte) (json.RawMessage, *spoke.Reject) {
+	w, reject := s.sendRequest(p, payload)
+	if reject != nil {
+		return nil, reject
+	}
+	e, reject := s.await(p, w)
+	if reject != nil {
+		s.takeWaiter(w.requestID)
+		return nil, reject
+	}
+	return s.settle(w, e)
+}
+
+// waiter is an invoke that waits for its answer.
+type waiter struct {
+	requestID string
+	sequence  uint64
+	answer    chan *envelope // capacity 1; the reader never waits
+}
+
+func (s *Session) addWaiter(requestID string, sequence uint64) *waiter {
+	w := &waiter{requestID: requestID, sequence: sequence, answer: make(chan *envelope, 1)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiters[requestID] = w
+	return w
+}
+
+// takeWaiter removes and returns a waiter, nil if there is none: an answer settles
+// its invoke once.
+func (s *Session) takeWaiter(requestID string) *waiter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.waiters[requestID]
+	delete(s.waiters, requestID)
+	return w
+}
+
+func (s *Session) await(p *patience, w *waiter) (*envelope, *spoke.Reject) {
+	select {
+	case e := <-w.answer:
+		return e, nil
+	case <-p.ctx.Done():
+		return nil, contextReject(p.ctx, p.op)
+	case <-p.expired:
+		return nil, timeoutReject(p.op)
+	case <-s.ctx.Done():
+	}
+	select {
+	case e := <-w.answer: // it came before the end
+		return e, nil
+	default:
+		return nil, s.closedReject()
+	}
+}
+
+// settle judges an answer: the echo, the signature, then what it says. A failure
+// fails this invoke only.
+//
+// Source: wire spec, sections 5 and 9.
+func (s *Session) settle(w *waiter, e *envelope) (json.RawMessage, *spoke.Reject) {
+	sessionID, _ := e.text(fieldSessionID)
+	sequence, _ := e.integer(fieldSequence)
+	if sessionID != s.id || sequence != w.sequence {
+		return nil, spoke.Rejectf(spoke.CodeInternalError, "the answer belongs to another request").
+			WithKind(spoke.KindCorrelationMismatch)
+	}
+	shape := e.responseShape()
+	if kind := e.verify(shape, s.key); kind != "" {
+		return nil, authReject(kind)
+	}
+	s.possess.prove()
+	if shape == signedSuccess {
+		return e.values[fieldPayload].Value, nil
+	}
+	return nil, s.settleFailure(e)
+}
+
+// settleFailure reads a failure, and ends the session when the peer's counter did not
+// move: no later request could be accepted.
+//
+// Source: wire spec, section 5.
+func (s *Session) settleFailure(e *envelope) *spoke.Reject {
+	var failure spoke.ErrorEnvelope
+	if err := json.Unmarshal(e.values[fieldError].Value, &failure); err != nil || failure.Code == "" {
+		return transportReject("the peer's error cannot be read: %w", errOr(err, errNoCode))
+	}
+	reject := failure.Reject()
+	outOfStep := failure.Code == spoke.WireInvalidSequence ||
+		failure.Code == spoke.WireAuthFailed && isAuthKind(reject.Kind())
+	if outOfStep {
+		s.end(ErrOutOfStep)
+	}
+	return reject
+}
+
+var errNoCode = errors.New("no code")
+
+func errOr(err, fallback error) error {
+	if err != nil {
+		return err
+	}
+	return fallback
+}

@@ -1,0 +1,143 @@
+package connect
+
+import (
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/spoke-peer/spoke-go/spoke"
+)
+
+// read is the session's one reader. It owns the inbound counter and never waits for
+// a handler or for a write.
+func (s *Session) read() {
+	for {
+		frame, err := s.transport.Recv(s.ctx)
+		if err != nil {
+			s.end(fmt.Errorf("transport: %w", err))
+			return
+		}
+		if err := s.receive(frame); err != nil {
+			s.end(err)
+			return
+		}
+	}
+}
+
+// receive handles one frame. An error ends the session.
+//
+// Source: wire spec, section 1.
+func (s *Session) receive(frame []byte) error {
+	if most := s.ep.Limits.FrameBytes; len(frame) > most {
+		return fmt.Errorf("%w: %d bytes, at most %d allowed", ErrMalformedFrame, len(frame), most)
+	}
+	e := new(envelope)
+	if err := parseEnvelope(e, frame, s.ep.Limits.Depth); err != nil {
+		return fmt.Errorf("%w: %w", ErrMalformedFrame, err)
+	}
+	switch classify(e) {
+	case requestFrame:
+		s.receiveRequest(e)
+	case responseFrame:
+		s.receiveResponse(e)
+	default:
+		s.ignored.log(func(n uint64) { s.log.Debug("ignored a frame that is no envelope", "count", n) })
+	}
+	return nil
+}
+
+// frameClass is what a frame is by its shape.
+type frameClass int
+
+const (
+	otherFrame frameClass = iota
+	requestFrame
+	responseFrame
+)
+
+// classify tells the class of a frame, request first.
+//
+// Source: wire spec, section 1.
+func classify(e *envelope) frameClass {
+	if !e.present.has(correlation) || !wellFormedCorrelation(e) {
+		return otherFrame
+	}
+	hasOp := e.present.has(fields(fieldOp))
+	switch {
+	case hasOp && e.present.has(fields(fieldPayload)):
+		if _, ok := e.limitedText(fieldOp, maxOpLength); ok {
+			return requestFrame
+		}
+	case !hasOp && e.present&fields(fieldPayload, fieldError) != 0:
+		return responseFrame
+	}
+	return otherFrame
+}
+
+func wellFormedCorrelation(e *envelope) bool {
+	_, idOK := e.limitedText(fieldSessionID, maxIDLength)
+	_, requestOK := e.limitedText(fieldRequestID, maxIDLength)
+	_, sequenceOK := e.integer(fieldSequence)
+	return idOK && requestOK && sequenceOK
+}
+
+// receiveRequest is steps 1 to 3 of serving: peek, verify, advance. They run on the
+// reader, so they are atomic and in arrival order.
+//
+// Source: wire spec, section 5.
+func (s *Session) receiveRequest(e *envelope) {
+	sequence, _ := e.integer(fieldSequence)
+	if sequence != s.inbound {
+		s.deny(e, wireError(spoke.WireInvalidSequence, "expected sequence %d, got %d", s.inbound, sequence))
+		return
+	}
+	if kind := e.verifyBound(signedRequest, s.key, s.id); kind != "" {
+		s.deny(e, authFailed(kind, authMessages[kind]))
+		return
+	}
+	s.inbound++
+	s.possess.prove()
+	s.serve(e)
+}
+
+// receiveResponse hands a response to the invoke that waits for it. That invoke
+// judges it on its own goroutine: a response needs no order.
+func (s *Session) receiveResponse(e *envelope) {
+	requestID, _ := e.text(fieldRequestID)
+	w := s.takeWaiter(requestID)
+	if w == nil {
+		s.lateness.log(func(n uint64) { s.log.Debug("dropped an answer that nobody waits for", "count", n) })
+		return
+	}
+	w.answer <- e
+}
+
+// wireError is a failure whose code exists on the wire only.
+func wireError(code, format string, args ...any) spoke.ErrorEnvelope {
+	return spoke.ErrorEnvelope{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// authFailed is the failure of an envelope or a token that does not verify.
+func authFailed(kind, message string) spoke.ErrorEnvelope {
+	failure := wireError(spoke.WireAuthFailed, "%s", message)
+	failure.Details = map[string]any{spoke.DetailKind: kind}
+	return failure
+}
+
+// logBrake lets the first, second, fourth, eighth … of many equal lines through.
+type logBrake struct{ n atomic.Uint64 }
+
+func (b *logBrake) log(line func(n uint64)) {
+	if n := b.n.Add(1); bits.OnesCount64(n) == 1 {
+		line(n)
+	}
+}
+
+// isAuthKind reports whether kind is a failure to verify an envelope.
+func isAuthKind(kind string) bool {
+	switch kind {
+	case spoke.KindEnvelopeAuthMissing, spoke.KindEnvelopeAuthInvalid, spoke.KindEnvelopeAuthSessionUnbound:
+		return true
+	}
+	return false
+}

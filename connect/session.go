@@ -1,0 +1,248 @@
+package connect
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spoke-peer/spoke-go/manifest"
+	"github.com/spoke-peer/spoke-go/spoke"
+)
+
+// Session is the engine of an established session. After the handshake the protocol
+// is symmetric, so it has no notion of who dialed: both sides invoke and both serve.
+// All methods are safe for concurrent use.
+//
+// One goroutine reads. It owns the inbound counter and never waits for a handler or a
+// write. Every other goroutine is started by run, which [Session.Wait] waits for.
+type Session struct {
+	ep        *endpoint
+	transport Transport
+	id        string
+	local     PeerID
+	peer      *remote
+	key       ed25519.PublicKey
+	openedAt  time.Time
+	initiator bool
+	caps      []string
+	granted   map[string]bool // caps as a set
+	log       *slog.Logger
+
+	ctx        context.Context // ends with the session
+	handlerCtx context.Context // ctx that carries the session
+	cancel     context.CancelCauseFunc
+	running    sync.WaitGroup
+
+	mu      sync.Mutex
+	ended   bool
+	cause   error // why the session ended; nil after our own Close
+	waiters map[string]*waiter
+	tools   map[string]spoke.ToolHandler
+	replies replyQueue
+
+	out     outbound
+	inbound uint64 // next sequence from the peer; the reader's alone
+	serving atomic.Int64
+	possess possession
+
+	ignored, lateness, denied logBrake
+}
+
+// newSession starts the engine. Proven says that the peer needs no probe.
+func newSession(ep *endpoint, t Transport, est *established, proven bool) *Session {
+	s := &Session{
+		ep:        ep,
+		transport: t,
+		id:        est.sessionID,
+		local:     ep.Identity.PeerID(),
+		peer:      est.remote,
+		key:       est.remote.key,
+		openedAt:  est.openedAt,
+		initiator: est.initiator,
+		caps:      est.negotiated,
+		granted:   make(map[string]bool, len(est.negotiated)),
+		log:       ep.Logger.With("peer", string(est.remote.peer), "session", est.sessionID),
+		waiters:   make(map[string]*waiter),
+		tools:     make(map[string]spoke.ToolHandler),
+	}
+	for _, capability := range est.negotiated {
+		s.granted[capability] = true
+	}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.handlerCtx = context.WithValue(s.ctx, sessionKey{}, s)
+	s.out.init(s)
+	s.possess.init(proven)
+	s.run(s.read)
+	return s
+}
+
+// State is where a session is in its life.
+type State int
+
+// The states of wire spec, section 9. A [Session] is Established or Closed: [Dial]
+// and [Accept] return no other.
+const (
+	Disconnected State = iota
+	Handshaking
+	Established
+	Closed
+)
+
+// String returns the state's name.
+func (s State) String() string {
+	names := [...]string{"Disconnected", "Handshaking", "Established", "Closed"}
+	if s < 0 || int(s) >= len(names) {
+		return fmt.Sprintf("State(%d)", int(s))
+	}
+	return names[s]
+}
+
+// State returns Established, or Closed once the session ended.
+func (s *Session) State() State {
+	if s.ctx.Err() != nil {
+		return Closed
+	}
+	return Established
+}
+
+// ID returns the session id, which the responder chose.
+func (s *Session) ID() string { return s.id }
+
+// LocalPeerID returns this side's peer id.
+func (s *Session) LocalPeerID() PeerID { return s.local }
+
+// RemotePeerID returns the authenticated peer id of the other side.
+func (s *Session) RemotePeerID() PeerID { return s.peer.peer }
+
+// OpenedAt returns when the responder opened the session, by its clock.
+func (s *Session) OpenedAt() time.Time { return s.openedAt }
+
+// IsInitiator reports whether this side dialed.
+func (s *Session) IsInitiator() bool { return s.initiator }
+
+// NegotiatedCapabilities returns the capabilities that both manifests list, in the
+// responder's order. It computes them from the two hellos; what the responder claims
+// in its session envelope is not used.
+//
+// Source: wire spec, section 4.
+func (s *Session) NegotiatedCapabilities() []string { return slices.Clone(s.caps) }
+
+// RemoteManifest returns the peer's authenticated manifest, as the hello carried it.
+// Members of the wrong type count as absent. The caller must not change what its
+// slices and maps refer to.
+func (s *Session) RemoteManifest() spoke.HostCapabilityManifest { return s.peer.manifest }
+
+// RemoteManifestJSON returns the peer's authenticated manifest as canonical JSON, with
+// every member that the hello carried. The caller must not change it.
+func (s *Session) RemoteManifestJSON() json.RawMessage { return s.peer.host }
+
+// RemoteManifestProblems lists what is wrong with the peer's manifest, nil when
+// nothing is.
+func (s *Session) RemoteManifestProblems() []manifest.Problem {
+	return slices.Clone(s.peer.problems)
+}
+
+// RemoteTools lists the tools that the peer's authenticated manifest offers and that
+// keep the manifest rule, in declaration order.
+//
+// Source: wire spec, section 6.
+func (s *Session) RemoteTools() []spoke.ToolDescriptor {
+	return manifest.ListTools(&s.peer.manifest)
+}
+
+// RegisterToolHandler makes handler serve this peer's tool. It replaces an earlier
+// handler of the same id, and comes before Config.Tools. The manifest does not
+// change: a peer can invoke the tool only if both manifests list it. An id outside
+// the grammar or a nil handler is an error.
+//
+// Source: wire spec, section 6.
+func (s *Session) RegisterToolHandler(capabilityID string, handler spoke.ToolHandler) error {
+	if _, _, err := manifest.ParseToolID(capabilityID); err != nil {
+		return err
+	}
+	if handler == nil {
+		return spoke.Rejectf(spoke.CodeInvalidInput, "tool %s: nil handler", capabilityID)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tools[capabilityID] = handler
+	return nil
+}
+
+// Close ends the session and returns at once; a handler may close its own session.
+// Every waiting invoke fails with kind session_closed and handlers see their context
+// end. Use [Session.Wait] to wait until all of that has happened.
+func (s *Session) Close() error {
+	s.end(nil)
+	return nil
+}
+
+// Done is closed when the session has ended.
+func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
+
+// Wait waits until the session has ended and none of its goroutines is left, and
+// returns why it ended: nil after this side's Close, else an error that matches
+// [ErrSessionClosed] and, where one fits, one of the other errors of this package. A
+// handler must not call it on its own session: it would wait for itself.
+func (s *Session) Wait() error {
+	<-s.ctx.Done()
+	s.running.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cause
+}
+
+// end ends the session once; cause is nil when this side wanted it.
+func (s *Session) end(cause error) {
+	if cause != nil {
+		cause = fmt.Errorf("%w: %w", ErrSessionClosed, cause)
+	}
+	if s.markEnded(cause) {
+		s.log.Info("session ended", "cause", cause)
+	}
+}
+
+func (s *Session) markEnded(cause error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	s.ended, s.cause = true, cause
+	s.running.Go(func() { s.transport.Close() })
+	s.cancel(cause)
+	return true
+}
+
+// run starts a goroutine that belongs to the session, false once it has ended.
+func (s *Session) run(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	s.running.Go(f)
+	return true
+}
+
+// closedReject is what callers get once the session has ended.
+func (s *Session) closedReject() *spoke.Reject {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return closedReject(s.cause)
+}
+
+type sessionKey struct{}
+
+// SessionFromContext returns the session whose peer invoked the handler that ctx was
+// handed to, so that the handler can invoke that very peer.
+func SessionFromContext(ctx context.Context) (*Session, bool) {
+	s, ok := ctx.Value(sessionKey{}).(*Session)
+	return s, ok
+}

@@ -1,0 +1,34 @@
+package connect
+
+import "context"
+
+// Transport carries frames between two peers: ordered, reliable, in both directions,
+// one frame per message. It supplies no trust. The WebSocket transport is in package
+// ws; [Pipe] is one in memory.
+//
+// A session calls Send from one goroutine at a time and Recv from one goroutine at a
+// time, and Close from any. Contexts may be ignored as long as Close ends pending
+// calls: a session always closes the transport when it ends a context.
+type Transport interface {
+	// Send writes one frame. It does not keep frame after it returned. After an
+	// error the session is over.
+	Send(ctx context.Context, frame []byte) error
+	// Recv returns the next frame, which belongs to the caller.
+	Recv(ctx context.Context) ([]byte, error)
+	// Close ends the transport and makes pending and later calls fail. Calling it
+	// again does nothing.
+	Close() error
+}
+
+// ReadLimiter is a [Transport] that can refuse a large frame before it is in memory.
+// A session sets the limit between two calls of Recv: first the handshake's, then the
+// session's.
+type ReadLimiter interface {
+	SetReadLimit(bytes int)
+}
+
+func limitReads(t Transport, bytes int) {
+	if limiter, ok := t.(ReadLimiter); ok {
+		limiter.SetReadLimit(bytes)
+	}
+}

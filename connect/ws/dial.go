@@ -1,0 +1,84 @@
+package ws
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	neturl "net/url"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// bufferSize is the size of a connection's read buffer and of the pooled write
+// buffers; larger messages pass through them in pieces.
+const bufferSize = 4 << 10
+
+// DialOptions adjust [Dial]. The zero value is right for most.
+type DialOptions struct {
+	// Header is sent with the HTTP upgrade request, such as for a gateway.
+	Header http.Header
+	// TLS configures wss:// connections; nil means the defaults.
+	TLS *tls.Config
+	// HandshakeTimeout bounds connection, TLS and upgrade. Zero means 10s.
+	HandshakeTimeout time.Duration
+}
+
+// Dial opens a WebSocket connection to url, which begins with ws:// or wss://. Ctx and
+// the options bound the opening only.
+func Dial(ctx context.Context, url string, options *DialOptions) (*Transport, error) {
+	if options == nil {
+		options = &DialOptions{}
+	}
+	dialer := websocket.Dialer{
+		Proxy:            http.ProxyFromEnvironment,
+		HandshakeTimeout: options.HandshakeTimeout,
+		TLSClientConfig:  options.TLS,
+		ReadBufferSize:   bufferSize,
+		WriteBufferSize:  bufferSize,
+		WriteBufferPool:  &writeBuffers,
+	}
+	if dialer.HandshakeTimeout == 0 {
+		dialer.HandshakeTimeout = 10 * time.Second
+	}
+	conn, response, err := dialContext(ctx, &dialer, url, options.Header)
+	if err != nil {
+		return nil, dialError(url, response, err)
+	}
+	return New(conn), nil
+}
+
+// dialContext is the dialer's DialContext, which asks ctx only for its deadline once it
+// is connected: here the end of ctx also ends the wait for the server's answer.
+func dialContext(ctx context.Context, dialer *websocket.Dialer, url string, header http.Header) (*websocket.Conn, *http.Response, error) {
+	stop := func() bool { return true }
+	dialer.NetDialContext = func(bounded context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(bounded, network, address)
+		if err == nil {
+			stop = context.AfterFunc(ctx, func() { conn.Close() })
+		}
+		return conn, err
+	}
+	conn, response, err := dialer.DialContext(ctx, url, header)
+	switch alive := stop(); {
+	case err == nil && !alive:
+		conn.Close()
+		return nil, nil, ctx.Err()
+	case err != nil && ctx.Err() != nil:
+		return nil, response, fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return conn, response, err
+}
+
+// dialError adds what the server answered instead of an upgrade.
+func dialError(url string, response *http.Response, err error) error {
+	if u, parseErr := neturl.Parse(url); parseErr == nil && u.User != nil {
+		url = u.Redacted()
+	}
+	if response != nil {
+		return fmt.Errorf("ws: dial %s: the server answered %s: %w", url, response.Status, err)
+	}
+	return fmt.Errorf("ws: dial %s: %w", url, err)
+}

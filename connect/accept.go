@@ -1,9 +1,6 @@
 package connect
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // Responder is a host's face of a session: it serves the dialer's invokes, and
 // reverse-invokes the tools that the dialer's manifest lists. Everything it does is
@@ -18,7 +15,7 @@ type Responder struct{ *Session }
 //
 // Source: wire spec, section 4.
 func Accept(ctx context.Context, t Transport, cfg ResponderConfig) (*Responder, error) {
-	ep, err := newResponder(cfg)
+	ep, err := newEndpoint(cfg.Config, cfg.PeerKeys)
 	if err != nil {
 		t.Close()
 		return nil, refuse(CodeInvalidConfig, "%w", err)
@@ -28,11 +25,4 @@ func Accept(ctx context.Context, t Transport, cfg ResponderConfig) (*Responder, 
 		return nil, err
 	}
 	return &Responder{newSession(ep, t, est, cfg.SkipProofOfPossession)}, nil
-}
-
-func newResponder(cfg ResponderConfig) (*endpoint, error) {
-	if cfg.Nonces == nil {
-		return nil, fmt.Errorf("config: no Nonces; share one NewNonceStore among all sessions that are accepted")
-	}
-	return newEndpoint(cfg.Config, cfg.PeerKeys)
 }

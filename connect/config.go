@@ -2,9 +2,11 @@ package connect
 
 import (
 	"crypto/ed25519"
+	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/spoke-peer/spoke-go/internal/jcs"
 	"github.com/spoke-peer/spoke-go/spoke"
 )
 
@@ -32,8 +34,10 @@ type Config struct {
 	// Ops are the application's own ops.
 	Ops []Op
 
-	// Nonces remembers accepted hello nonces. Nil on a dialer means a store for
-	// this one handshake; see [ResponderConfig] for a responder.
+	// Nonces remembers accepted hello nonces. Nil means the memory that Identity
+	// has, which all sessions of the same Identity value share.
+	//
+	// Source: wire spec, section 4.
 	Nonces NonceStore
 
 	// HandshakeTimeout bounds the handshake as a whole. Zero means 5s.
@@ -50,7 +54,8 @@ type Config struct {
 	InvokeTimeout time.Duration
 
 	// WriteTimeout bounds the writing of one frame. Zero means 10s. When it
-	// passes, the session ends: a frame that was half written ruins the stream.
+	// passes, the session ends: a frame that was half written ruins the stream. Set
+	// it higher for large frames over slow links.
 	WriteTimeout time.Duration
 
 	// Limits bounds what a peer can make this side hold. Zero fields mean the
@@ -85,9 +90,7 @@ type DialConfig struct {
 	RemoteKey ed25519.PublicKey
 }
 
-// ResponderConfig is [Config] and what only a responder decides. Config.Nonces is
-// required: one store, such as [NewNonceStore] returns, for all sessions that the
-// process accepts.
+// ResponderConfig is [Config] and what only a responder decides.
 type ResponderConfig struct {
 	Config
 
@@ -114,15 +117,19 @@ type Limits struct {
 	HandshakeFrameBytes int
 	// Depth is how deep arrays and objects nest in a frame. Default 256.
 	Depth int
-	// Handlers is how many of the peer's requests are served at once; more are
-	// answered INTERNAL_ERROR of kind overloaded. Default 1024.
-	Handlers int
+	// Handlers is how many of the peer's requests are served at once, and
+	// HandlerBytes how large their frames are together; more are answered
+	// INTERNAL_ERROR of kind overloaded. Defaults 1024 and 64 MiB, or FrameBytes if
+	// that is more.
+	Handlers     int
+	HandlerBytes int
 	// PendingReplies is how many replies may wait to be written; beyond it the
 	// session ends. Default 4096.
 	PendingReplies int
-	// PendingReplyBytes is how many bytes of replies may wait; an answer that does
-	// not fit is replaced by INTERNAL_ERROR of kind overloaded. Default 8 MiB, or
-	// twice FrameBytes if that is more.
+	// PendingReplyBytes is how many bytes of replies may wait to be written. A
+	// handler's answer that does not fit waits for room; when three times as many
+	// bytes wait for room, it is replaced by INTERNAL_ERROR of kind result. Default
+	// 8 MiB, or twice FrameBytes if that is more.
 	PendingReplyBytes int
 }
 
@@ -153,6 +160,7 @@ func (l *Limits) setDefaults() {
 	defaultTo(&l.HandshakeFrameBytes, 256<<10)
 	defaultTo(&l.Depth, 256)
 	defaultTo(&l.Handlers, 1024)
+	defaultTo(&l.HandlerBytes, max(64<<20, l.FrameBytes))
 	defaultTo(&l.PendingReplies, 4096)
 	defaultTo(&l.PendingReplyBytes, max(8<<20, 2*l.FrameBytes))
 }
@@ -165,4 +173,45 @@ func (c *Config) setDefaults() {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+}
+
+// check reports a value that no session could work with.
+func (c *Config) check() error {
+	for name, timeout := range map[string]time.Duration{
+		"handshake timeout": c.HandshakeTimeout, "write timeout": c.WriteTimeout,
+	} {
+		if timeout < 0 {
+			return fmt.Errorf("%s %v is negative", name, timeout)
+		}
+	}
+	return c.Limits.check()
+}
+
+// Smallest limits that let a session work at all.
+const (
+	minFrameBytes = 4 << 10
+	minDepth      = 8
+)
+
+func (l *Limits) check() error {
+	for _, limit := range []struct {
+		name         string
+		value, least int
+	}{
+		{"frame bytes", l.FrameBytes, minFrameBytes},
+		{"handshake frame bytes", l.HandshakeFrameBytes, minFrameBytes},
+		{"depth", l.Depth, minDepth},
+		{"handlers", l.Handlers, 1},
+		{"handler bytes", l.HandlerBytes, 1},
+		{"pending replies", l.PendingReplies, 1},
+		{"pending reply bytes", l.PendingReplyBytes, 1},
+	} {
+		if limit.value < limit.least {
+			return fmt.Errorf("limit of %s is %d, at least %d needed", limit.name, limit.value, limit.least)
+		}
+	}
+	if l.Depth > jcs.MaxDepth {
+		return fmt.Errorf("limit of depth is %d, at most %d possible", l.Depth, jcs.MaxDepth)
+	}
+	return nil
 }

@@ -31,9 +31,6 @@ func Dial(ctx context.Context, t Transport, cfg DialConfig) (*RemoteAdapter, err
 
 // newDialer checks the configuration and finds the peer's key.
 func newDialer(cfg DialConfig) (*endpoint, HelloCheck, error) {
-	if cfg.Nonces == nil {
-		cfg.Nonces = NewNonceStore(0)
-	}
 	ep, err := newEndpoint(cfg.Config, nil)
 	if err != nil {
 		return nil, HelloCheck{}, err
@@ -41,6 +38,9 @@ func newDialer(cfg DialConfig) (*endpoint, HelloCheck, error) {
 	check, err := cfg.remote()
 	if err != nil {
 		return nil, HelloCheck{}, err
+	}
+	if check.Peer == ep.Identity.PeerID() {
+		return nil, HelloCheck{}, fmt.Errorf("config: the dialed peer has this peer's own key")
 	}
 	if !ep.allowed[check.Peer] {
 		return nil, HelloCheck{}, fmt.Errorf("config: Allow does not contain the dialed peer %s", check.Peer)

@@ -26,10 +26,13 @@ type endpoint struct {
 func newEndpoint(cfg Config, keys map[PeerID]ed25519.PublicKey) (*endpoint, error) {
 	cfg.setDefaults()
 	ep := &endpoint{Config: cfg, keys: maps.Clone(keys)}
-	if cfg.Identity == nil {
+	if cfg.Identity == nil || cfg.Identity.private == nil {
 		return nil, fmt.Errorf("config: no Identity")
 	}
-	for _, step := range []func() error{ep.checkPeers, ep.checkManifest, ep.checkOps} {
+	if ep.Nonces == nil {
+		ep.Nonces = &cfg.Identity.met.nonces
+	}
+	for _, step := range []func() error{ep.check, ep.checkPeers, ep.checkManifest, ep.checkOps} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("config: %w", err)
 		}
@@ -53,6 +56,10 @@ func (ep *endpoint) checkPeers() error {
 	return nil
 }
 
+// helloOverhead is room for what a hello or session holds beside the manifest: two
+// nonces of any characters, ids and the signature.
+const helloOverhead = 3 << 10
+
 func (ep *endpoint) checkManifest() error {
 	raw, err := json.Marshal(ep.Manifest)
 	if err != nil {
@@ -61,6 +68,10 @@ func (ep *endpoint) checkManifest() error {
 	if ep.host, err = jcs.CanonicalExact(raw, ep.Limits.Depth-1); err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
+	if most := ep.Limits.HandshakeFrameBytes - helloOverhead; len(ep.host) > most {
+		return fmt.Errorf("manifest: %d bytes, at most %d fit a hello", len(ep.host), most)
+	}
+	ep.host = slices.Clip(ep.host)
 	if err := manifest.Err(manifest.ValidateOwn(ep.host)); err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}

@@ -91,7 +91,8 @@ type envelope struct {
 	unknown bool // a member that no envelope has
 }
 
-// parseEnvelope judges a frame strictly and finds its members.
+// parseEnvelope judges a frame strictly and finds its members. A document that is no
+// object is [jcs.ErrNotObject].
 //
 // Source: wire spec, section 1.
 func parseEnvelope(e *envelope, frame []byte, depth int) error {
@@ -140,11 +141,18 @@ const maxSequence = 1<<53 - 1
 // integer returns a member that is an integer from 0 to 2^53−1 by value: 1.0 is 1.
 func (e *envelope) integer(f field) (uint64, bool) {
 	m := &e.values[f]
-	if len(m.Value) == 0 || m.Canonicalize() != nil {
+	if !shortNumber(m.Value) || m.Canonicalize() != nil {
 		return 0, false
 	}
 	n, err := strconv.ParseUint(string(m.Value), 10, 64)
 	return n, err == nil && n <= maxSequence
+}
+
+// shortNumber reports whether text is a number that is worth reading: nothing else is
+// made canonical before its signature is known to be good.
+func shortNumber(text []byte) bool {
+	const most = 32
+	return len(text) > 0 && len(text) <= most && (text[0] == '-' || '0' <= text[0] && text[0] <= '9')
 }
 
 // signedSet returns the keys that the envelope's signature covers: those of shape,

@@ -107,7 +107,8 @@ func timeoutReject(op string) *spoke.Reject {
 		WithKind(spoke.KindTimeout).WithCause(context.DeadlineExceeded)
 }
 
-// contextReject is what a caller gets when its own context ended.
+// contextReject is what a caller gets when its own context ended; see
+// [Session.gaveUp].
 func contextReject(ctx context.Context, op string) *spoke.Reject {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return timeoutReject(op)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -164,15 +165,30 @@ func (h *handshake) readSession(e *envelope, r *remote) (*established, *Handshak
 // readSnapshot judges the informative members of a session.
 func readSnapshot(e *envelope) (time.Time, error) {
 	text, _ := e.text(fieldOpenedAt)
-	opened, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("opened_at is not an RFC 3339 time")
+	opened, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text))
+	if _, offset := opened.Zone(); err != nil || offset != 0 || strings.Contains(text, ",") {
+		return time.Time{}, fmt.Errorf("opened_at is not an RFC 3339 time in UTC")
 	}
-	var capabilities []string
-	if err := json.Unmarshal(e.values[fieldNegotiatedCapabilities].Value, &capabilities); err != nil || len(capabilities) == 0 {
-		return time.Time{}, fmt.Errorf("negotiated_capabilities must be a non-empty list of strings")
+	if !uniqueTexts(e.values[fieldNegotiatedCapabilities].Value) {
+		return time.Time{}, fmt.Errorf("negotiated_capabilities must be a non-empty list of unique strings")
 	}
-	return opened, nil
+	return opened.UTC(), nil
+}
+
+// uniqueTexts reports whether raw is a list of at least one string and no two alike.
+func uniqueTexts(raw json.RawMessage) bool {
+	var texts []*string
+	if json.Unmarshal(raw, &texts) != nil || len(texts) == 0 {
+		return false
+	}
+	seen := make(map[string]bool, len(texts))
+	for _, text := range texts {
+		if text == nil || seen[*text] {
+			return false
+		}
+		seen[*text] = true
+	}
+	return true
 }
 
 // warnKnownSession logs a session id that the peer gave out before: a request that
@@ -180,7 +196,7 @@ func readSnapshot(e *envelope) (time.Time, error) {
 //
 // Source: wire spec, section 4.
 func (h *handshake) warnKnownSession(peer PeerID, id string) {
-	if fresh, err := h.ep.Nonces.Accept(peer, "session\x00"+id); err == nil && !fresh {
+	if fresh, _ := h.ep.Identity.met.sessions.Accept(peer, id); !fresh {
 		h.ep.Logger.Warn("the peer reused a session id", "peer", peer, "session", id)
 	}
 }
@@ -196,7 +212,7 @@ func (h *handshake) accept() (*established, *HandshakeError) {
 	claimed, _ := e.text(fieldPeerID)
 	est, failure := h.answer(&e, PeerID(claimed))
 	if failure != nil {
-		failure.Peer = PeerID(claimed)
+		failure.Peer, _ = ParsePeerID(claimed)
 	}
 	return est, failure
 }
@@ -205,6 +221,9 @@ func (h *handshake) accept() (*established, *HandshakeError) {
 func (h *handshake) answer(e *envelope, claimed PeerID) (*established, *HandshakeError) {
 	if !h.ep.allowed[claimed] {
 		return nil, refuse(CodePeerNotAllowed, "the peer is not on the allowlist")
+	}
+	if claimed == h.ep.Identity.PeerID() {
+		return nil, refuse(CodePeerNotAllowed, "the peer claims this peer's own key")
 	}
 	key, err := h.ep.keyOf(claimed)
 	if err != nil {

@@ -1008,7 +1008,7 @@ func TestReusedSessionIDs(t *testing.T) {
 	dialTwice := func(t *testing.T, ids ...string) string {
 		var log bytes.Buffer
 		cfg := dialConfig()
-		cfg.Nonces = connect.NewNonceStore(0)
+		cfg.Identity = identityOf(0x63) // one that has met nobody
 		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		for i, id := range ids {
 			frames := func(nonce string) [][]byte {
@@ -1041,15 +1041,29 @@ func TestConfigErrors(t *testing.T) {
 		return func(cfg *connect.Config) { cfg.Ops = ops }
 	}
 	common := map[string]func(*connect.Config){
-		"no identity":           func(cfg *connect.Config) { cfg.Identity = nil },
-		"a bad id in Allow":     func(cfg *connect.Config) { cfg.Allow = append(cfg.Allow, "12D3KooWnobody") },
-		"an empty id in Allow":  func(cfg *connect.Config) { cfg.Allow = append(cfg.Allow, "") },
-		"an empty manifest":     func(cfg *connect.Config) { cfg.Manifest = spoke.HostCapabilityManifest{} },
-		"no capabilities":       func(cfg *connect.Config) { cfg.Manifest.Capabilities = nil },
-		"a tool not listed":     func(cfg *connect.Config) { cfg.Manifest.Capabilities = []string{connect.CapabilityBaseline} },
-		"a foreign namespace":   func(cfg *connect.Config) { cfg.Manifest.Namespaces = []string{"elsewhere"} },
-		"a repeated capability": func(cfg *connect.Config) { cfg.Manifest.Capabilities = append(cfg.Manifest.Capabilities, echoTool) },
-		"a manifest with a lie": func(cfg *connect.Config) { cfg.Manifest.HostID = "\xff" },
+		"no identity":       func(cfg *connect.Config) { cfg.Identity = nil },
+		"the zero identity": func(cfg *connect.Config) { cfg.Identity = new(connect.Identity) },
+		"a manifest larger than a hello": func(cfg *connect.Config) {
+			cfg.Manifest.Extensions = spoke.Extensions{"a": raw(`{"x":"%s"}`, strings.Repeat("x", 256<<10))}
+		},
+		"a negative handshake timeout":   func(cfg *connect.Config) { cfg.HandshakeTimeout = -1 },
+		"a negative write timeout":       func(cfg *connect.Config) { cfg.WriteTimeout = -1 },
+		"frames too small for a hello":   func(cfg *connect.Config) { cfg.Limits.HandshakeFrameBytes = 100 },
+		"frames too small for an answer": func(cfg *connect.Config) { cfg.Limits.FrameBytes = 1 << 10 },
+		"no nesting":                     func(cfg *connect.Config) { cfg.Limits.Depth = 1 },
+		"nesting that nothing can read":  func(cfg *connect.Config) { cfg.Limits.Depth = 10001 },
+		"negative handlers":              func(cfg *connect.Config) { cfg.Limits.Handlers = -1 },
+		"negative handler bytes":         func(cfg *connect.Config) { cfg.Limits.HandlerBytes = -1 },
+		"negative replies":               func(cfg *connect.Config) { cfg.Limits.PendingReplies = -1 },
+		"negative reply bytes":           func(cfg *connect.Config) { cfg.Limits.PendingReplyBytes = -1 },
+		"a bad id in Allow":              func(cfg *connect.Config) { cfg.Allow = append(cfg.Allow, "12D3KooWnobody") },
+		"an empty id in Allow":           func(cfg *connect.Config) { cfg.Allow = append(cfg.Allow, "") },
+		"an empty manifest":              func(cfg *connect.Config) { cfg.Manifest = spoke.HostCapabilityManifest{} },
+		"no capabilities":                func(cfg *connect.Config) { cfg.Manifest.Capabilities = nil },
+		"a tool not listed":              func(cfg *connect.Config) { cfg.Manifest.Capabilities = []string{connect.CapabilityBaseline} },
+		"a foreign namespace":            func(cfg *connect.Config) { cfg.Manifest.Namespaces = []string{"elsewhere"} },
+		"a repeated capability":          func(cfg *connect.Config) { cfg.Manifest.Capabilities = append(cfg.Manifest.Capabilities, echoTool) },
+		"a manifest with a lie":          func(cfg *connect.Config) { cfg.Manifest.HostID = "\xff" },
 		"an inexact number": func(cfg *connect.Config) {
 			cfg.Manifest.Extensions = spoke.Extensions{"a": raw(`{"n":9007199254740993}`)}
 		},
@@ -1080,7 +1094,9 @@ func TestConfigErrors(t *testing.T) {
 		"a key whose peer is not listed": func(cfg *connect.DialConfig) { cfg.Remote, cfg.RemoteKey = "", strangerID.PublicKey() },
 	}
 	accepts := map[string]func(*connect.ResponderConfig){
-		"no nonce store": func(cfg *connect.ResponderConfig) { cfg.Nonces = nil },
+		"a session with itself": func(cfg *connect.ResponderConfig) {
+			cfg.PeerKeys = map[connect.PeerID]ed25519.PublicKey{appID.PeerID(): hostID.PublicKey()}
+		},
 		"an explicit key of another peer's": func(cfg *connect.ResponderConfig) {
 			cfg.PeerKeys = map[connect.PeerID]ed25519.PublicKey{appID.PeerID(): strangerID.PublicKey()}
 		},
@@ -1476,9 +1492,9 @@ func TestHandshakeFrameSize(t *testing.T) {
 	t.Run("the limit can be set", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			cfg := responderConfig()
-			cfg.Limits.HandshakeFrameBytes = 2000
-			requireRefused(t, cfg, sized(t, appHello(t), 2001), connect.CodeMalformed)
-			requireAccepted(t, cfg, sized(t, appHello(t), 2000), ignoreSession)
+			cfg.Limits.HandshakeFrameBytes = 8000
+			requireRefused(t, cfg, sized(t, appHello(t), 8001), connect.CodeMalformed)
+			requireAccepted(t, cfg, sized(t, appHello(t), 8000), ignoreSession)
 		})
 	})
 	bothWays(t, dialConfig(), responderConfig(), func(t *testing.T, caller, _ *connect.Session) {
@@ -1829,5 +1845,35 @@ func TestKindsOfHandshakeErrors(t *testing.T) {
 		assert.Equal(t, t.Name(), "TestKindsOfHandshakeErrors/"+string(failure.Kind))
 		assert.Contains(t, failure.Error(), "connect: handshake failed ("+failure.Code+")")
 		assert.Contains(t, failure.Error(), errors.Unwrap(failure).Error())
+	})
+}
+
+func TestNoncesAreRememberedByTheIdentityWhenNothingElseIsSet(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		cfg := responderConfig()
+		cfg.Identity, cfg.Nonces = identityOf(0x51), nil
+		hello := appHello(t).frame(t)
+		requireAccepted(t, cfg, hello, ignoreSession)
+		requireRefused(t, cfg, hello, connect.CodeNonceReplayed)
+		other := cfg
+		other.Identity = identityOf(0x51) // as after a restart
+		requireAccepted(t, other, hello, ignoreSession)
+	})
+}
+
+func TestAPeerWithOurOwnKeyIsRefused(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		cfg := responderConfig()
+		cfg.Allow = append(cfg.Allow, hostID.PeerID())
+		own := plainHello(hostID, strings.Repeat("n", 16), "").signed(t, hostID, connect.HelloEnvelope).frame(t)
+		requireRefused(t, cfg, own, connect.CodePeerNotAllowed)
+
+		dial := dialConfig()
+		dial.Remote, dial.Allow = appID.PeerID(), []connect.PeerID{appID.PeerID()}
+		a, _ := connect.Pipe()
+		_, err := connect.Dial(t.Context(), a, dial)
+		var refused *connect.HandshakeError
+		require.ErrorAs(t, err, &refused)
+		assert.Equal(t, connect.HandshakeConfig, refused.Kind)
 	})
 }

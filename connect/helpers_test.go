@@ -56,6 +56,7 @@ func baseConfig(id *connect.Identity, peer *connect.Identity) connect.Config {
 		Manifest: testManifest("label", echoTool, otherTool, slowTool),
 		Allow:    []connect.PeerID{peer.PeerID()},
 		Tools:    spoke.ToolHandlers{echoTool: echo},
+		Nonces:   connect.NewNonceStore(0), // tests share identities, but no memory
 	}
 }
 
@@ -64,9 +65,7 @@ func dialConfig() connect.DialConfig {
 }
 
 func responderConfig() connect.ResponderConfig {
-	cfg := connect.ResponderConfig{Config: baseConfig(hostID, appID)}
-	cfg.Nonces = connect.NewNonceStore(0)
-	return cfg
+	return connect.ResponderConfig{Config: baseConfig(hostID, appID)}
 }
 
 func echo(_ context.Context, args json.RawMessage) (any, error) { return args, nil }

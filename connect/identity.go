@@ -10,7 +10,9 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Identity is a peer's own key pair. It is immutable and safe for concurrent use.
+// Identity is a peer's own key pair. It is safe for concurrent use. Use one Identity
+// for all sessions of a process: it also remembers the hello nonces that those
+// sessions accepted, unless their configuration names another store.
 //
 // No verb of fmt, no logger and no encoder shows the private key: they print the
 // peer id.
@@ -20,6 +22,13 @@ type Identity struct {
 	// private is a function so that printing an Identity by reflection meets an
 	// address and no key bytes.
 	private func() ed25519.PrivateKey
+	met     *memory
+}
+
+// memory is what the sessions of an identity have met.
+type memory struct {
+	nonces   MemoryNonceStore // of accepted hellos
+	sessions MemoryNonceStore // session ids that were given to us
 }
 
 // GenerateIdentity returns a fresh identity.
@@ -57,6 +66,7 @@ func newIdentity(key ed25519.PrivateKey) *Identity {
 		peerID:  peerIDOf(public),
 		public:  public,
 		private: func() ed25519.PrivateKey { return key },
+		met:     new(memory),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/spoke-peer/spoke-go/internal/jcs"
 	"github.com/spoke-peer/spoke-go/internal/wirejson"
@@ -27,8 +28,8 @@ var _ spoke.ToolInvoker = (*Session)(nil)
 //
 // Source: wire spec, sections 5 and 9.
 func (s *Session) Invoke(ctx context.Context, op string, payload any) (json.RawMessage, error) {
-	if op == "" || utf16Length(op) > maxOpLength || !validText(op) {
-		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "op must have 1 to %d characters", maxOpLength)
+	if err := checkOp(op); err != nil {
+		return nil, err
 	}
 	canonical, reject := s.encode("payload", payload, 1)
 	if reject != nil {
@@ -60,6 +61,18 @@ func (s *Session) InvokeTool(ctx context.Context, capabilityID string, args any)
 		return nil, transportReject("the answer to %s has no result", capabilityID)
 	}
 	return value.Value, nil
+}
+
+// checkOp refuses an op that cannot travel and a tool's outside the grammar.
+func checkOp(op string) error {
+	if op == "" || utf16Length(op) > maxOpLength || !validText(op) {
+		return spoke.Rejectf(spoke.CodeInvalidInput, "op must have 1 to %d characters", maxOpLength)
+	}
+	if !strings.HasPrefix(op, toolPrefix) {
+		return nil
+	}
+	_, _, err := manifest.ParseToolID(op)
+	return err
 }
 
 // toolPayload returns {"arguments": args}, canonical.
@@ -100,11 +113,11 @@ func result(value json.RawMessage, reject *spoke.Reject) (json.RawMessage, error
 
 // call sends one request and waits for its answer.
 func (s *Session) call(ctx context.Context, op string, payload []byte) (json.RawMessage, *spoke.Reject) {
-	if ctx.Err() != nil {
-		return nil, contextReject(ctx, op)
-	}
 	p := s.newPatience(ctx, op)
 	defer p.stop()
+	if ctx.Err() != nil {
+		return nil, s.gaveUp(p)
+	}
 	if reject := s.ensurePossession(p); reject != nil {
 		return nil, reject
 	}
@@ -117,27 +130,32 @@ func (s *Session) roundTrip(p *patience, payload []byte) (json.RawMessage, *spok
 	if reject != nil {
 		return nil, reject
 	}
-	e, reject := s.await(p, w)
-	if reject != nil {
+	got := s.await(p, w)
+	if got.fault != nil {
 		s.takeWaiter(w.requestID)
-		return nil, reject
+		return nil, got.fault
 	}
-	return s.settle(w, e)
+	return s.settle(w, got.envelope)
 }
 
 // waiter is an invoke that waits for its answer.
 type waiter struct {
 	requestID string
+	op        string
 	sequence  uint64
-	answer    chan *envelope // capacity 1; the reader never waits
+	answer    chan answer // capacity 1; who took the waiter sends, and never waits
 }
 
-func (s *Session) addWaiter(requestID string, sequence uint64) *waiter {
-	w := &waiter{requestID: requestID, sequence: sequence, answer: make(chan *envelope, 1)}
+// answer is what a waiter gets: a response that nobody judged yet, or a fault.
+type answer struct {
+	envelope *envelope
+	fault    *spoke.Reject
+}
+
+func (s *Session) addWaiter(w *waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waiters[requestID] = w
-	return w
+	s.waiters[w.requestID] = w
 }
 
 // takeWaiter removes and returns a waiter, nil if there is none: an answer settles
@@ -150,21 +168,19 @@ func (s *Session) takeWaiter(requestID string) *waiter {
 	return w
 }
 
-func (s *Session) await(p *patience, w *waiter) (*envelope, *spoke.Reject) {
+func (s *Session) await(p *patience, w *waiter) answer {
 	select {
-	case e := <-w.answer:
-		return e, nil
+	case got := <-w.answer:
+		return got
 	case <-p.ctx.Done():
-		return nil, contextReject(p.ctx, p.op)
 	case <-p.expired:
-		return nil, timeoutReject(p.op)
 	case <-s.ctx.Done():
 	}
 	select {
-	case e := <-w.answer: // it came before the end
-		return e, nil
+	case got := <-w.answer: // it came before the end
+		return got
 	default:
-		return nil, s.closedReject()
+		return answer{fault: s.gaveUp(p)}
 	}
 }
 

@@ -457,3 +457,78 @@ func TestADialerNeedsNoProbe(t *testing.T) {
 		requireUsable(t, s, p)
 	})
 }
+
+func TestAStuckWriteDoesNotHoldItsCaller(t *testing.T) {
+	eachProvenRole(t, func(t *testing.T, s *connect.Session, p *wirePeer) {
+		for range 17 { // sixteen fill the pipe, the last is stuck in its write
+			ctx, cancel := context.WithCancel(t.Context())
+			call := start(ctx, s, otherTool)
+			synctest.Wait()
+			began := time.Now()
+			cancel()
+			_, err := call.wait()
+			assert.Equal(t, spoke.KindCanceled, spoke.KindOf(err))
+			assert.Zero(t, time.Since(began))
+		}
+		assert.Zero(t, connect.WaiterCount(s))
+		for i := range 17 { // all were sent, in order: a frame is never torn
+			require.EqualValues(t, i, p.recv()["sequence"])
+		}
+		requireUsable(t, s, p)
+	})
+}
+
+func TestTheEndOfTheSessionComesBeforeTheEndOfAContext(t *testing.T) {
+	bothWays(t, dialConfig(), responderConfig(), func(t *testing.T, caller, server *connect.Session) {
+		nested := make(chan error, 2)
+		require.NoError(t, caller.RegisterToolHandler(otherTool, func(ctx context.Context, _ json.RawMessage) (any, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}))
+		require.NoError(t, server.RegisterToolHandler(otherTool, func(ctx context.Context, _ json.RawMessage) (any, error) {
+			_, err := server.InvokeTool(ctx, otherTool, nil) // waits until the session ends
+			nested <- err
+			_, err = server.InvokeTool(ctx, otherTool, nil) // begins after it ended
+			nested <- err
+			return nil, err
+		}))
+		call := start(t.Context(), caller, otherTool)
+		synctest.Wait()
+		server.Close()
+		for range 2 {
+			err := <-nested
+			requireReject(t, err, spoke.CodeInternalError, map[string]any{"kind": "session_closed"})
+			assert.ErrorIs(t, err, connect.ErrSessionClosed)
+			assert.NotErrorIs(t, err, context.Canceled)
+		}
+		call.wait()
+	})
+}
+
+func TestACallerWithMorePatienceOutlivesTheProbe(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, p := newWirePeer(t, "host", dialConfig(), responderConfig())
+		defer s.Wait()
+		defer s.Close()
+		patient := start(connect.WithInvokeTimeout(t.Context(), time.Minute), s, otherTool)
+		first := p.recv()
+		require.Equal(t, "tools.spoke.probe", first["op"])
+		second := p.recv() // five seconds later
+		require.Equal(t, "tools.spoke.probe", second["op"])
+		p.respondError(second, "op_unsupported", nil)
+		p.respond(p.recv(), "payload", object{"result": 1})
+		_, err := patient.wait()
+		require.NoError(t, err)
+	})
+}
+
+func TestTheTextOfATransportsErrorStaysOnThisSide(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		a, b := connect.Pipe()
+		l := connectOver(t, &brokenTransport{Transport: a, left: 1}, b, dialConfig(), responderConfig())
+		defer l.close()
+		_, err := l.app.InvokeTool(t.Context(), echoTool, nil)
+		assert.NotContains(t, err.Error(), errBroken.Error())
+		assert.ErrorIs(t, err, errBroken)
+	})
+}

@@ -25,7 +25,8 @@ type NonceStore interface {
 const DefaultNonceCapacity = 1 << 16
 
 // MemoryNonceStore is a [NonceStore] in memory that forgets its oldest entries when
-// it is full. It takes about 100 bytes per remembered nonce and grows as it fills.
+// it is full. It takes about 100 bytes per remembered nonce and grows as it fills. The
+// zero value remembers [DefaultNonceCapacity] nonces; it must not be copied.
 type MemoryNonceStore struct {
 	capacity int
 
@@ -42,7 +43,7 @@ func NewNonceStore(capacity int) *MemoryNonceStore {
 	if capacity <= 0 {
 		capacity = DefaultNonceCapacity
 	}
-	return &MemoryNonceStore{capacity: capacity, seen: make(map[nonceKey]struct{})}
+	return &MemoryNonceStore{capacity: capacity}
 }
 
 // Accept implements [NonceStore]. Its error is always nil.
@@ -58,6 +59,12 @@ func (s *MemoryNonceStore) Accept(peer PeerID, nonce string) (bool, error) {
 }
 
 func (s *MemoryNonceStore) remember(key nonceKey) {
+	if s.seen == nil {
+		s.seen = make(map[nonceKey]struct{})
+	}
+	if s.capacity == 0 {
+		s.capacity = DefaultNonceCapacity
+	}
 	if len(s.ring) < s.capacity {
 		s.ring = append(s.ring, key)
 	} else {

@@ -77,6 +77,10 @@ func TestTheCapacityHasADefault(t *testing.T) {
 		assert.Equal(t, DefaultNonceCapacity, s.capacity)
 		assert.Empty(t, s.ring, "an unused store takes no room")
 	}
+	zero := new(MemoryNonceStore)
+	assert.True(t, acceptNonce(t, zero, "peer", "a"))
+	assert.False(t, acceptNonce(t, zero, "peer", "a"))
+	assert.Equal(t, DefaultNonceCapacity, zero.capacity)
 	s := NewNonceStore(1)
 	assert.True(t, acceptNonce(t, s, "peer", "a"))
 	assert.False(t, acceptNonce(t, s, "peer", "a"))

@@ -57,6 +57,11 @@ func (p *pipeEnd) Send(ctx context.Context, frame []byte) error {
 // Recv implements [Transport].
 func (p *pipeEnd) Recv(ctx context.Context) ([]byte, error) {
 	select {
+	case <-p.closed:
+		return nil, errPipeClosed
+	default:
+	}
+	select {
 	case frame := <-p.in:
 		return frame, nil
 	case <-p.closed:

@@ -38,28 +38,33 @@ func (p *possession) init(proven bool) {
 
 func (p *possession) prove() { p.once.Do(func() { close(p.proven) }) }
 
-// ensurePossession waits for the proof and sends the probe if nobody has.
+// ensurePossession waits for the proof and sends the probe if nobody has. A probe that
+// ran out of time is sent again for a caller that has some left.
 func (s *Session) ensurePossession(p *patience) *spoke.Reject {
-	select {
-	case <-s.possess.proven:
-		return nil
-	default:
-	}
-	flight := s.joinProbe()
-	if flight == nil {
-		return s.closedReject()
-	}
-	select {
-	case <-s.possess.proven:
-		return nil
-	case <-flight.done:
-		return flight.reject
-	case <-p.ctx.Done():
-		return contextReject(p.ctx, p.op)
-	case <-p.expired:
-		return timeoutReject(p.op)
-	case <-s.ctx.Done():
-		return s.closedReject()
+	for {
+		select {
+		case <-s.possess.proven:
+			return nil
+		default:
+		}
+		flight := s.joinProbe()
+		if flight == nil || p.over() {
+			return s.gaveUp(p)
+		}
+		select {
+		case <-s.possess.proven:
+			return nil
+		case <-flight.done:
+			if flight.reject == nil || flight.reject.Kind() != spoke.KindTimeout {
+				return flight.reject
+			}
+		case <-p.ctx.Done():
+			return s.gaveUp(p)
+		case <-p.expired:
+			return s.gaveUp(p)
+		case <-s.ctx.Done():
+			return s.gaveUp(p)
+		}
 	}
 }
 
@@ -81,7 +86,11 @@ func (s *Session) joinProbe() *probe {
 // probe asks for something that no peer has. It belongs to the session, not to the
 // caller that happened to be first.
 func (s *Session) probe(flight *probe) {
-	p := s.newPatience(context.Background(), probeOp)
+	timeout := s.ep.InvokeTimeout
+	if timeout < 0 {
+		timeout = defaultInvokeTimeout
+	}
+	p := patienceOf(context.Background(), probeOp, timeout)
 	defer p.stop()
 	_, reject := s.roundTrip(p, []byte(`{"arguments":{}}`))
 	select {

@@ -1,10 +1,12 @@
 package connect
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"sync/atomic"
 
+	"github.com/spoke-peer/spoke-go/internal/jcs"
 	"github.com/spoke-peer/spoke-go/spoke"
 )
 
@@ -32,12 +34,13 @@ func (s *Session) receive(frame []byte) error {
 		return fmt.Errorf("%w: %d bytes, at most %d allowed", ErrMalformedFrame, len(frame), most)
 	}
 	e := new(envelope)
-	if err := parseEnvelope(e, frame, s.ep.Limits.Depth); err != nil {
+	err := parseEnvelope(e, frame, s.ep.Limits.Depth)
+	if err != nil && !errors.Is(err, jcs.ErrNotObject) {
 		return fmt.Errorf("%w: %w", ErrMalformedFrame, err)
 	}
 	switch classify(e) {
 	case requestFrame:
-		s.receiveRequest(e)
+		s.receiveRequest(e, len(frame))
 	case responseFrame:
 		s.receiveResponse(e)
 	default:
@@ -85,7 +88,7 @@ func wellFormedCorrelation(e *envelope) bool {
 // reader, so they are atomic and in arrival order.
 //
 // Source: wire spec, section 5.
-func (s *Session) receiveRequest(e *envelope) {
+func (s *Session) receiveRequest(e *envelope, size int) {
 	sequence, _ := e.integer(fieldSequence)
 	if sequence != s.inbound {
 		s.deny(e, wireError(spoke.WireInvalidSequence, "expected sequence %d, got %d", s.inbound, sequence))
@@ -97,7 +100,7 @@ func (s *Session) receiveRequest(e *envelope) {
 	}
 	s.inbound++
 	s.possess.prove()
-	s.serve(e)
+	s.serve(e, size)
 }
 
 // receiveResponse hands a response to the invoke that waits for it. That invoke
@@ -109,7 +112,7 @@ func (s *Session) receiveResponse(e *envelope) {
 		s.lateness.log(func(n uint64) { s.log.Debug("dropped an answer that nobody waits for", "count", n) })
 		return
 	}
-	w.answer <- e
+	w.answer <- answer{envelope: e}
 }
 
 // wireError is a failure whose code exists on the wire only.

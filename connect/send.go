@@ -32,25 +32,58 @@ func (o *outbound) init(s *Session) {
 	o.deadline.Stop()
 }
 
-// write sends one frame; the caller holds the slot. The caller's context is not
-// asked: it bounds waiting, never a frame. A failure ends the session.
+// write sends one frame; the caller holds the slot. No caller's context is asked: it
+// bounds waiting, never a frame. After an error the caller ends the session. An error
+// that is only the echo of a session that had ended already is [ErrSessionClosed].
 func (s *Session) write(frame []byte) error {
+	if s.ctx.Err() != nil {
+		return ErrSessionClosed
+	}
 	s.out.deadline.Reset(s.ep.WriteTimeout)
 	err := s.transport.Send(s.ctx, frame)
 	s.out.deadline.Stop()
-	if err != nil {
-		s.end(fmt.Errorf("transport: %w", err))
+	if err != nil && s.ctx.Err() != nil {
+		return ErrSessionClosed
 	}
 	return err
 }
 
-// sendRequest allocates a sequence, signs and writes one request, and returns the
-// waiter for its answer.
+// endBroken ends the session after a write that failed.
+func (s *Session) endBroken(err error) { s.end(fmt.Errorf("transport: %w", err)) }
+
+func (s *Session) freeSlot() { <-s.out.slot }
+
+// sendRequest allocates a sequence and signs one request, and returns the waiter for
+// its answer. A goroutine of the session writes it, so that a write which is stuck
+// does not hold the caller.
 func (s *Session) sendRequest(p *patience, payload []byte) (*waiter, *spoke.Reject) {
-	if reject := s.awaitSlot(p); reject != nil {
-		return nil, reject
+	select {
+	case s.out.slot <- struct{}{}:
+	case <-p.ctx.Done():
+		return nil, s.gaveUp(p)
+	case <-p.expired:
+		return nil, s.gaveUp(p)
+	case <-s.ctx.Done():
+		return nil, s.gaveUp(p)
 	}
-	defer func() { <-s.out.slot }()
+	buf := signBuffers.get()
+	w, reject := s.prepareRequest(buf, p.op, payload)
+	if reject == nil {
+		s.addWaiter(w) // before the caller can give up, and before an answer can come
+		if s.run(func() { s.transmit(w, buf) }) {
+			return w, nil
+		}
+		s.takeWaiter(w.requestID)
+		reject = s.closedReject()
+	}
+	signBuffers.put(buf)
+	s.freeSlot()
+	return nil, reject
+}
+
+// prepareRequest signs a request at the next sequence into buf; the caller holds the
+// slot.
+func (s *Session) prepareRequest(buf *[]byte, op string, payload []byte) (*waiter, *spoke.Reject) {
 	if s.ctx.Err() != nil {
 		return nil, s.closedReject()
 	}
@@ -58,42 +91,39 @@ func (s *Session) sendRequest(p *patience, payload []byte) (*waiter, *spoke.Reje
 		s.end(ErrSequenceExhausted)
 		return nil, s.closedReject().WithKind(spoke.KindSequenceExhausted)
 	}
-	return s.writeRequest(p.op, payload)
-}
-
-func (s *Session) awaitSlot(p *patience) *spoke.Reject {
-	select {
-	case s.out.slot <- struct{}{}:
-		return nil
-	case <-p.ctx.Done():
-		return contextReject(p.ctx, p.op)
-	case <-p.expired:
-		return timeoutReject(p.op)
-	case <-s.ctx.Done():
-		return s.closedReject()
-	}
-}
-
-// writeRequest is the part of sendRequest that holds the slot.
-func (s *Session) writeRequest(op string, payload []byte) (*waiter, *spoke.Reject) {
 	requestID := uuid.NewString()
-	buf := signBuffers.get()
-	defer signBuffers.put(buf)
 	var err error
-	*buf, err = s.requestFrame((*buf)[:0], requestID, op, payload)
-	if err != nil {
+	if *buf, err = s.requestFrame((*buf)[:0], requestID, op, payload); err != nil {
 		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "%w", err)
 	}
 	if most := s.ep.Limits.FrameBytes; len(*buf) > most {
 		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "the request to %s takes %d bytes, at most %d fit a frame", op, len(*buf), most)
 	}
-	w := s.addWaiter(requestID, s.out.sequence)
-	if err := s.write(*buf); err != nil {
-		s.takeWaiter(requestID)
-		return nil, transportReject("send %s: %w", op, err).WithCause(errors.Join(ErrSessionClosed, err))
+	return &waiter{requestID: requestID, op: op, sequence: s.out.sequence, answer: make(chan answer, 1)}, nil
+}
+
+// transmit writes a prepared request, moves the counter and frees the slot.
+func (s *Session) transmit(w *waiter, buf *[]byte) {
+	defer s.freeSlot()
+	defer signBuffers.put(buf)
+	err := s.write(*buf)
+	if err == nil {
+		s.out.sequence++
+		return
 	}
-	s.out.sequence++
-	return w, nil
+	if s.takeWaiter(w.requestID) != nil {
+		w.answer <- answer{fault: s.writeFault(w.op, err)}
+	}
+	s.endBroken(err)
+}
+
+// writeFault is what the caller of a request that was not written sees. The text of
+// the transport's error stays on this side.
+func (s *Session) writeFault(op string, err error) *spoke.Reject {
+	if errors.Is(err, ErrSessionClosed) {
+		return s.closedReject()
+	}
+	return transportReject("the request to %s could not be written", op).WithCause(errors.Join(ErrSessionClosed, err))
 }
 
 func (s *Session) requestFrame(dst []byte, requestID, op string, payload []byte) ([]byte, error) {
@@ -114,23 +144,47 @@ func (s *Session) requestFrame(dst []byte, requestID, op string, payload []byte)
 // patience is how long one invoke may take: the caller's context and the invoke
 // timeout.
 type patience struct {
-	ctx     context.Context
-	op      string
-	expired <-chan time.Time // nil when there is no timeout
-	timer   *time.Timer
+	ctx      context.Context
+	op       string
+	deadline time.Time // zero when there is no timeout
+	expired  <-chan time.Time
+	timer    *time.Timer
 }
 
 func (s *Session) newPatience(ctx context.Context, op string) *patience {
-	p := &patience{ctx: ctx, op: op}
 	timeout := s.ep.InvokeTimeout
 	if own, ok := ctx.Value(timeoutKey{}).(time.Duration); ok {
 		timeout = own
 	}
+	return patienceOf(ctx, op, timeout)
+}
+
+func patienceOf(ctx context.Context, op string, timeout time.Duration) *patience {
+	p := &patience{ctx: ctx, op: op}
 	if timeout > 0 {
+		p.deadline = time.Now().Add(timeout)
 		p.timer = time.NewTimer(timeout)
 		p.expired = p.timer.C
 	}
 	return p
+}
+
+// over reports whether the patience has ended.
+func (p *patience) over() bool {
+	return p.ctx.Err() != nil || !p.deadline.IsZero() && !time.Now().Before(p.deadline)
+}
+
+// gaveUp is what the caller sees when a wait ended without what it waited for. The end
+// of the session comes first: a handler's context ends with it.
+func (s *Session) gaveUp(p *patience) *spoke.Reject {
+	switch {
+	case s.ctx.Err() != nil:
+		return s.closedReject()
+	case p.ctx.Err() != nil:
+		return contextReject(p.ctx, p.op)
+	default:
+		return timeoutReject(p.op)
+	}
 }
 
 func (p *patience) stop() {

@@ -11,79 +11,65 @@ import (
 
 	"github.com/spoke-peer/spoke-go/internal/jcs"
 	"github.com/spoke-peer/spoke-go/internal/wirejson"
+	"github.com/spoke-peer/spoke-go/manifest"
 	"github.com/spoke-peer/spoke-go/spoke"
 )
 
 // serve is steps 4 to 7 of serving a request that was verified: token, gate, handler,
-// response. It runs on the reader up to the start of the handler's goroutine.
+// response. It runs on the reader up to the start of the handler's goroutine. Size is
+// the frame's.
 //
 // Source: wire spec, section 5.
-func (s *Session) serve(e *envelope) {
+func (s *Session) serve(e *envelope, size int) {
 	op, _ := e.text(fieldOp)
 	if e.present.has(fields(fieldAuth)) {
 		s.deny(e, authFailed(spoke.KindTokenInvalid, "no issuer of capability tokens is trusted"))
 		return
 	}
-	handle, ok := s.dispatch(op)
-	if !ok {
-		s.deny(e, wireError(spoke.WireOpUnsupported, "this session does not serve %s", op))
+	handle := s.dispatch(op)
+	if handle == nil {
+		s.deny(e, unsupported(op))
 		return
 	}
-	if !s.admitHandler() {
+	if !s.serving.admit(size, &s.ep.Limits) {
 		s.deny(e, overloaded("too many requests are being served"))
 		return
 	}
 	to, payload := echoOf(e), json.RawMessage(e.values[fieldPayload].Value)
 	started := s.run(func() {
-		defer s.serving.Add(-1)
+		defer s.serving.leave(size)
 		s.answer(to, op, handle, payload)
 	})
 	if !started {
-		s.serving.Add(-1)
+		s.serving.leave(size)
 	}
-}
-
-// admitHandler takes one of the session's places for handlers. Only the reader takes
-// places, so the count cannot pass the limit.
-func (s *Session) admitHandler() bool {
-	if s.serving.Load() >= int64(s.ep.Limits.Handlers) {
-		return false
-	}
-	s.serving.Add(1)
-	return true
 }
 
 // handleFunc serves one request: canonical payload in, success payload out.
 type handleFunc func(ctx context.Context, payload json.RawMessage) (any, error)
 
-// dispatch is the gate: the capability that op requires was negotiated and a handler
-// exists, else false. An op that nobody gave a capability is never served.
+// dispatch is the gate: it returns what serves op if the capability that op requires
+// was negotiated, else nil. An op that nobody gave a capability is never served. Whose
+// tool a tool is, is asked on the handler's goroutine.
 //
 // Source: wire spec, section 5.
-func (s *Session) dispatch(op string) (handleFunc, bool) {
+func (s *Session) dispatch(op string) handleFunc {
 	if strings.HasPrefix(op, toolPrefix) {
-		return s.dispatchTool(op)
+		if !s.granted[op] || !manifest.ValidToolID(op) {
+			return nil
+		}
+		return func(ctx context.Context, payload json.RawMessage) (any, error) {
+			return s.serveTool(ctx, op, payload)
+		}
 	}
 	registered, ok := s.ep.ops[op]
 	if !ok || !s.granted[registered.required()] {
-		return nil, false
+		return nil
 	}
-	return registered.Handle, true
+	return registered.Handle
 }
 
-func (s *Session) dispatchTool(id string) (handleFunc, bool) {
-	if !s.granted[id] {
-		return nil, false
-	}
-	handler, ok := s.toolHandler(id)
-	if !ok {
-		return nil, false
-	}
-	return func(ctx context.Context, payload json.RawMessage) (any, error) {
-		return s.serveTool(ctx, id, handler, payload)
-	}, true
-}
-
+// toolHandler finds the handler of a tool.
 func (s *Session) toolHandler(id string) (spoke.ToolHandler, bool) {
 	s.mu.Lock()
 	handler, ok := s.tools[id]
@@ -98,7 +84,11 @@ func (s *Session) toolHandler(id string) (spoke.ToolHandler, bool) {
 // descriptor, and wraps the result.
 //
 // Source: wire spec, section 6.
-func (s *Session) serveTool(ctx context.Context, id string, handler spoke.ToolHandler, payload json.RawMessage) (any, error) {
+func (s *Session) serveTool(ctx context.Context, id string, payload json.RawMessage) (any, error) {
+	handler, ok := s.toolHandler(id)
+	if !ok {
+		return nil, errNoHandler
+	}
 	args, ok := jcs.Get(payload, "arguments")
 	if !ok || args.Value[0] != '{' {
 		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "arguments must be a JSON object").WithDetail("field", "arguments")
@@ -144,65 +134,51 @@ func (s *Session) encodeResult(value any, open int) ([]byte, error) {
 	return raw, nil
 }
 
-// resultReject is what the caller sees when a handler's value cannot be sent.
-func resultReject(err error) *spoke.Reject {
-	return spoke.Rejectf(spoke.CodeInternalError, "the result cannot be sent").
-		WithKind(spoke.KindResult).WithCause(err)
-}
-
 // answer runs a handler and sends its response, also when the handler leaves its
 // goroutine by runtime.Goexit.
 func (s *Session) answer(to echo, op string, handle handleFunc, payload json.RawMessage) {
-	started := time.Now()
-	body, err := []byte(nil), errHandler
+	var b body
 	defer func() {
-		if err == nil && len(body) > s.ep.Limits.FrameBytes-denialBytes {
-			err = resultReject(errTooLarge)
+		if b.json == nil {
+			b = s.failureBody(errHandler)
 		}
-		s.logServed(op, time.Since(started), err)
-		if err != nil {
-			s.reply(to, signedFailure, failureJSON(asReject(err).Envelope()))
-			return
-		}
-		s.reply(to, signedSuccess, body)
+		s.reply(to, b)
 	}()
-	body, err = s.runHandler(handle, payload)
+	b = s.respond(op, handle, payload)
 }
 
-func (s *Session) logServed(op string, took time.Duration, err error) {
-	if err == nil {
-		s.log.Debug("served", "op", op, "duration", took)
-		return
-	}
-	s.log.Debug("refused", "op", op, "code", asReject(err).Code, "duration", took, "error", err)
-}
-
-var (
-	errTooLarge = errors.New("larger than a frame")
-	errHandler  = errors.New("the handler did not return")
-)
-
-// runHandler contains a handler's panic: it is a failure of this request, and its
-// text stays in the log.
-func (s *Session) runHandler(handle handleFunc, payload json.RawMessage) (body []byte, err error) {
+// respond runs a handler and returns the body of its response. It contains whatever
+// code of the application does on the way: a panic is a failure of this request, and
+// its text stays in the log.
+func (s *Session) respond(op string, handle handleFunc, payload json.RawMessage) (b body) {
+	started := time.Now()
 	defer func() {
 		if v := recover(); v != nil {
-			s.log.Error("a handler panicked", "panic", v, "stack", string(debug.Stack()))
-			body, err = nil, errHandler
+			s.log.Error("a handler panicked", "op", op, "panic", v, "stack", string(debug.Stack()))
+			b = s.failureBody(errHandler)
 		}
 	}()
-	value, failure := handle(s.handlerCtx, payload)
-	if failure != nil {
-		return nil, failure
+	success, err := s.runHandler(handle, payload)
+	if err == nil {
+		s.log.Debug("served", "op", op, "duration", time.Since(started))
+		return body{signedSuccess, success}
 	}
-	return s.encodeResult(value, 1)
+	if errors.Is(err, errNoHandler) {
+		return body{signedFailure, s.failureJSON(unsupported(op))}
+	}
+	reject := asReject(err)
+	s.log.Debug("refused", "op", op, "code", reject.Code, "kind", reject.Kind(), "duration", time.Since(started), "error", err)
+	return s.failureBody(reject)
 }
 
-// asReject returns what the caller sees for a handler's error: the reject in its
-// chain, else INTERNAL_ERROR without the error's text.
-func asReject(err error) *spoke.Reject {
-	if reject, ok := errors.AsType[*spoke.Reject](err); ok && reject != nil {
-		return reject
+func (s *Session) runHandler(handle handleFunc, payload json.RawMessage) ([]byte, error) {
+	value, err := handle(s.handlerCtx, payload)
+	if err != nil {
+		return nil, err
 	}
-	return spoke.Rejectf(spoke.CodeInternalError, "the handler failed")
+	success, err := s.encodeResult(value, 1)
+	if err == nil && len(success) > s.ep.Limits.FrameBytes-denialBytes {
+		return nil, resultReject(errTooLarge)
+	}
+	return success, err
 }

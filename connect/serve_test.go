@@ -206,7 +206,6 @@ func TestDenyMatrix(t *testing.T) {
 			"a tool that no manifest lists":                 {"tools.test.nowhere", object{"arguments": object{}}, spoke.CodeCapabilityPortMissing, unsupported},
 			"a tool with a handler that no manifest lists":  {unlisted, object{"arguments": object{}}, spoke.CodeCapabilityPortMissing, unsupported},
 			"a listed tool without a handler":               {otherTool, object{"arguments": object{}}, spoke.CodeCapabilityPortMissing, unsupported},
-			"an op outside the tool grammar":                {"tools.x", object{"arguments": object{}}, spoke.CodeCapabilityPortMissing, unsupported},
 			"an unknown op":                                 {"nope", nil, spoke.CodeCapabilityPortMissing, unsupported},
 			"a port without a provider":                     {"port.knowledge.get", object{"entry_id": "x"}, spoke.CodeCapabilityPortMissing, unsupported},
 			"an unknown port":                               {"port.nope", nil, spoke.CodeCapabilityPortMissing, unsupported},
@@ -339,9 +338,15 @@ func TestWhatAHandlersErrorBecomes(t *testing.T) {
 		"a wrapped reject too":                      {errors.Join(errors.New("outer"), spoke.Rejectf(spoke.CodeRevisionConflict, "no")), spoke.CodeRevisionConflict, nil},
 		"any other error hides its text":            {errors.New("secret"), spoke.CodeInternalError, nil},
 		"a nil reject in an error":                  {nilReject, spoke.CodeInternalError, nil},
-		"a code that the protocol does not know":    {&spoke.Reject{Code: "app_specific", Message: "m"}, spoke.CodeInvalidInput, map[string]any{"wire_code": "app_specific"}},
+		"a code that the protocol does not know":    {(&spoke.Reject{Code: "app_specific", Message: "m"}).WithDetail("a", true), spoke.CodeInternalError, map[string]any{"a": true}},
+		"a code that exists on the wire only":       {(&spoke.Reject{Code: "auth_failed", Message: "m"}).WithKind("envelope_auth_invalid"), spoke.CodeInternalError, map[string]any{"kind": "envelope_auth_invalid"}},
 		"a reject without a code":                   {&spoke.Reject{Message: "m"}, spoke.CodeInternalError, nil},
-		"details that cannot travel are left out":   {spoke.Rejectf(spoke.CodeInvalidInput, "m").WithDetail("c", make(chan int)), spoke.CodeInvalidInput, nil},
+		"a detail that cannot travel is left out":   {spoke.Rejectf(spoke.CodeInvalidInput, "m").WithDetail("c", make(chan int)).WithDetail("n", int64(9007199254740993)).WithKind("k"), spoke.CodeInvalidInput, map[string]any{"kind": "k"}},
+		"a message that is not UTF-8":               {spoke.Rejectf(spoke.CodeRevisionConflict, "\xff"), spoke.CodeRevisionConflict, nil},
+		"a message larger than a frame":             {spoke.Rejectf(spoke.CodeRevisionConflict, "%s", strings.Repeat("x", 5<<20)).WithKind("k"), spoke.CodeRevisionConflict, nil},
+		"details larger than a frame":               {spoke.Rejectf(spoke.CodeRevisionConflict, "m").WithDetail("x", strings.Repeat("x", 5<<20)), spoke.CodeRevisionConflict, nil},
+		"a detail that nests too deep":              {spoke.Rejectf(spoke.CodeRevisionConflict, "m").WithDetail("x", raw("%s1%s", strings.Repeat("[", 254), strings.Repeat("]", 254))).WithKind("k"), spoke.CodeRevisionConflict, map[string]any{"kind": "k"}},
+		"a detail whose encoding panics":            {spoke.Rejectf(spoke.CodeRevisionConflict, "m").WithDetail("x", panicJSON{}), spoke.CodeInternalError, nil},
 		"a capability reject keeps its own details": {spoke.Rejectf(spoke.CodeCapabilityPortMissing, "m").WithDetail("capability", "c"), spoke.CodeCapabilityPortMissing, map[string]any{"capability": "c"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -507,6 +512,10 @@ func TestFramesThatAreNoEnvelopeAreIgnored(t *testing.T) {
 		}
 		for name, frame := range map[string]json.RawMessage{
 			"an empty object":             raw(`{}`),
+			"a list":                      raw(`[]`),
+			"null":                        raw(`null`),
+			"text":                        raw(`"x"`),
+			"a number":                    raw(`5`),
 			"an unknown object":           raw(`{"hello":"world"}`),
 			"a session id that is a list": honest(func(d object) { d["session_id"] = []int{} }),
 			"a long session id":           honest(func(d object) { d["session_id"] = strings.Repeat("s", 129) }),
@@ -548,7 +557,6 @@ func TestAMalformedFrameEndsTheSession(t *testing.T) {
 		"an infinite number": `{"a":1e999}`,
 		"too deep":           strings.Repeat("[", 257) + strings.Repeat("]", 257),
 		"text behind it":     `{}{}`,
-		"a list":             `[]`,
 		"nothing":            ``,
 		"too large":          `{"a":"` + strings.Repeat("x", 4<<20) + `"}`,
 	} {
@@ -567,32 +575,104 @@ func TestAMalformedFrameEndsTheSession(t *testing.T) {
 	}
 }
 
-func TestLargeAnswersThatPileUpAreReplacedByOverloaded(t *testing.T) {
+type panicJSON struct{}
+
+func (panicJSON) MarshalJSON() ([]byte, error) { panic("secret") }
+
+func TestAToolSourceThatPanicsOrBlocksHarmsOneRequestOnly(t *testing.T) {
+	source := func(id string) (spoke.ToolHandler, bool) {
+		switch id {
+		case otherTool:
+			panic("secret")
+		case slowTool:
+			select {}
+		}
+		return echo, true
+	}
 	dial, respond := dialConfig(), responderConfig()
-	dial.Limits.PendingReplyBytes, respond.Limits.PendingReplyBytes = 100<<10, 100<<10
+	dial.Tools, respond.Tools = sourceFunc(source), sourceFunc(source)
 	eachRoleWith(t, func() connect.DialConfig { return dial },
 		func() connect.ResponderConfig { respond.Nonces = connect.NewNonceStore(0); return respond },
 		func(t *testing.T, s *connect.Session, p *wirePeer) {
-			big := strings.Repeat("x", 30<<10)
-			require.NoError(t, s.RegisterToolHandler(otherTool, func(context.Context, json.RawMessage) (any, error) { return big, nil }))
-			const calls = 60 // more than the pipe and the bound hold
-			for range calls {
-				p.send(p.sign(connect.RequestEnvelope, p.toolRequest(otherTool)))
-				p.sequence++
+			assert.Equal(t, "INTERNAL_ERROR", errorOf(p.askNext(otherTool, object{"arguments": object{}})))
+			p.requireWorks()
+		})
+}
+
+type sourceFunc func(id string) (spoke.ToolHandler, bool)
+
+func (f sourceFunc) ToolHandler(id string) (spoke.ToolHandler, bool) { return f(id) }
+
+func TestLargeAnswersWaitForRoomAndAreRefusedOnlyWhenTooManyWait(t *testing.T) {
+	for name, c := range map[string]struct {
+		calls   int
+		refused bool
+	}{
+		"as many as may wait for room": {calls: 16 + 3 + 9, refused: false},
+		"many more":                    {calls: 80, refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dial, respond := dialConfig(), responderConfig()
+			dial.Limits.PendingReplyBytes, respond.Limits.PendingReplyBytes = 100<<10, 100<<10
+			eachRoleWith(t, func() connect.DialConfig { return dial },
+				func() connect.ResponderConfig { respond.Nonces = connect.NewNonceStore(0); return respond },
+				func(t *testing.T, s *connect.Session, p *wirePeer) {
+					big := strings.Repeat("x", 30<<10)
+					require.NoError(t, s.RegisterToolHandler(otherTool, func(context.Context, json.RawMessage) (any, error) { return big, nil }))
+					for range c.calls {
+						p.send(p.sign(connect.RequestEnvelope, p.toolRequest(otherTool)))
+						p.sequence++
+					}
+					synctest.Wait()
+					refused := 0
+					for range c.calls {
+						if answer := p.recv(); answer["payload"] == nil {
+							assert.Equal(t, "INTERNAL_ERROR/result", errorOf(answer))
+							refused++
+						}
+					}
+					assert.Equal(t, c.refused, refused > 0, "%d refused", refused)
+					p.requireWorks()
+				})
+		})
+	}
+}
+
+func TestTheFramesOfRequestsBeingServedAreBounded(t *testing.T) {
+	dial, respond := dialConfig(), responderConfig()
+	dial.Limits.HandlerBytes, respond.Limits.HandlerBytes = 100<<10, 100<<10
+	bothWays(t, dial, respond, func(t *testing.T, caller, server *connect.Session) {
+		release := make(chan struct{})
+		require.NoError(t, server.RegisterToolHandler(otherTool, func(context.Context, json.RawMessage) (any, error) { <-release; return 1, nil }))
+		big := object{"x": strings.Repeat("x", 60<<10)}
+		first := make(chan error, 1)
+		go func() { _, err := caller.InvokeTool(t.Context(), otherTool, big); first <- err }()
+		synctest.Wait()
+		_, err := caller.InvokeTool(t.Context(), otherTool, big)
+		requireReject(t, err, spoke.CodeInternalError, map[string]any{"kind": "overloaded"})
+		close(release)
+		require.NoError(t, <-first)
+		_, err = caller.InvokeTool(t.Context(), otherTool, object{"x": strings.Repeat("x", 200<<10)})
+		require.NoError(t, err, "one large request alone is served")
+	})
+}
+
+func TestAToolOutsideTheGrammarIsNeverServedNorSent(t *testing.T) {
+	dial, respond := dialConfig(), responderConfig()
+	for _, id := range []string{"tools.x", "tools.BAD.id", "tools.a.b\n"} {
+		dial.Manifest.Capabilities = append(dial.Manifest.Capabilities, id)
+		respond.Manifest.Capabilities = append(respond.Manifest.Capabilities, id)
+		dial.Tools.(spoke.ToolHandlers)[id] = echo
+		respond.Tools.(spoke.ToolHandlers)[id] = echo
+	}
+	eachRoleWith(t, func() connect.DialConfig { return dial },
+		func() connect.ResponderConfig { respond.Nonces = connect.NewNonceStore(0); return respond },
+		func(t *testing.T, s *connect.Session, p *wirePeer) {
+			for _, id := range []string{"tools.x", "tools.BAD.id", "tools.a.b\n"} {
+				assert.Equal(t, "op_unsupported", errorOf(p.askNext(id, object{"arguments": object{}})))
+				_, err := s.Invoke(t.Context(), id, object{"arguments": object{}})
+				requireReject(t, err, spoke.CodeInvalidInput, map[string]any{"capability_id": id})
 			}
-			synctest.Wait()
-			var served, overloaded int
-			for range calls {
-				answer := p.recv()
-				if answer["payload"] != nil {
-					served++
-					continue
-				}
-				assert.Equal(t, "INTERNAL_ERROR/overloaded", errorOf(answer))
-				overloaded++
-			}
-			assert.Positive(t, served)
-			assert.Positive(t, overloaded)
 			p.requireWorks()
 		})
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spoke-peer/spoke-go/manifest"
@@ -48,7 +47,7 @@ type Session struct {
 
 	out     outbound
 	inbound uint64 // next sequence from the peer; the reader's alone
-	serving atomic.Int64
+	serving serving
 	possess possession
 
 	ignored, lateness, denied logBrake
@@ -188,8 +187,8 @@ func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 
 // Wait waits until the session has ended and none of its goroutines is left, and
 // returns why it ended: nil after this side's Close, else an error that matches
-// [ErrSessionClosed] and, where one fits, one of the other errors of this package. A
-// handler must not call it on its own session: it would wait for itself.
+// [ErrSessionClosed] and what fits: [io.EOF] when the peer said goodbye, or one of the
+// other errors of this package. A handler must not call it on its own session: it would wait for itself.
 func (s *Session) Wait() error {
 	<-s.ctx.Done()
 	s.running.Wait()

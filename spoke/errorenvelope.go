@@ -68,11 +68,12 @@ func (e ErrorEnvelope) Reject() *Reject {
 	return r
 }
 
-// Envelope returns r as the error member of a response. A reject without a code
-// is sent as INTERNAL_ERROR. The local cause does not travel.
+// Envelope returns r as the error member of a response. A code that is not one of
+// [Codes] is sent as INTERNAL_ERROR: the codes that exist on the wire only are the
+// session's to send. The local cause does not travel.
 func (r *Reject) Envelope() ErrorEnvelope {
 	code := r.Code
-	if code == "" {
+	if !slices.Contains(Codes(), code) {
 		code = CodeInternalError
 	}
 	return ErrorEnvelope{Code: string(code), Message: r.Message, Details: r.Details}

@@ -105,7 +105,9 @@ func TestARejectSurvivesTheWire(t *testing.T) {
 		assert.Equal(t, sent.Message, got.Message)
 		assert.Equal(t, sent.Details, got.Details)
 	}
-	assert.Equal(t, "INTERNAL_ERROR", (&spoke.Reject{}).Envelope().Code)
+	for _, code := range []spoke.Code{"", "auth_failed", "invalid_sequence", "of_an_application"} {
+		assert.Equal(t, "INTERNAL_ERROR", (&spoke.Reject{Code: code}).Envelope().Code, "%q", code)
+	}
 }
 
 func TestRejectsAreErrorsWithACauseAndACode(t *testing.T) {

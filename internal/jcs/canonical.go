@@ -12,11 +12,20 @@ import (
 // MaxDepth is the deepest nesting that any function here accepts.
 const MaxDepth = 10000
 
+// MaxSlowNumbers is how many numbers of a document may have more than 19 significant
+// digits or be too small for a normal double. Reading one of them can take a thousand
+// times as long as any other number, so a frame full of them would keep a reader busy
+// for half a minute.
+const MaxSlowNumbers = 1024
+
 // Reasons for which text that is JSON is refused. Match them with errors.Is.
 var (
 	ErrDepth   = errors.New("nesting too deep")
 	ErrRange   = errors.New("number outside the double range")
 	ErrInexact = errors.New("number that a double cannot carry exactly")
+	// ErrSlow is for a document with more than [MaxSlowNumbers] numbers that take
+	// long to read.
+	ErrSlow = errors.New("too many numbers that are slow to read")
 	// ErrNotObject is returned by [Split] for a document that is not an object.
 	ErrNotObject = errors.New("not a JSON object")
 )

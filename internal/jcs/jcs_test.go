@@ -139,6 +139,7 @@ func TestSplitNamesAndValues(t *testing.T) {
 
 	assert.ErrorIs(t, Split([]byte(`[1]`), 8, record), ErrNotObject)
 	assert.ErrorIs(t, Split([]byte(`{"a":[[1]]}`), 2, record), ErrDepth)
+	assert.ErrorIs(t, Split([]byte(`[[[1]]]`), 2, record), ErrDepth, "before it is no object")
 }
 
 func TestGetFindsAMemberOfACanonicalObject(t *testing.T) {
@@ -190,4 +191,33 @@ func FuzzCanonical(f *testing.F) {
 	}
 	f.Add([]byte(`{"\u0061":"\u000A\/","b":[1.50,-0,1E5]}`))
 	f.Fuzz(checkScan)
+}
+
+func TestSlowNumbersAreRationed(t *testing.T) {
+	list := func(number string, n int) []byte {
+		return []byte("[" + strings.Repeat(number+",", n-1) + number + "]")
+	}
+	for name, number := range map[string]string{
+		"the smallest double":    "5e-324",
+		"a subnormal":            "1e-310",
+		"one that vanishes":      "1e-400",
+		"more than 19 digits":    "12345678901234567890",
+		"digits behind zeros":    "0.00012345678901234567890",
+		"digits and an exponent": "1.2345678901234567890e300",
+	} {
+		assert.NoError(t, Check(list(number, MaxSlowNumbers), 0), name)
+		assert.ErrorIs(t, Check(list(number, MaxSlowNumbers+1), 0), ErrSlow, name)
+	}
+	for name, number := range map[string]string{
+		"a plain integer": "123456789012345678", "zeros": "0.00000000000000000000000000001", "17 digits": "0.12345678901234567", "large": "1e308",
+		"zero": "0.0", "negative zero": "-0", "zero with an exponent": "0e-400",
+	} {
+		assert.NoError(t, Check(list(number, 20*MaxSlowNumbers), 0), name)
+	}
+}
+
+func TestAValueCannotBeAppendedInto(t *testing.T) {
+	m, ok := Get([]byte(`{"a":[1],"b":2}`), "a")
+	require.True(t, ok)
+	assert.Equal(t, len(m.Value), cap(m.Value))
 }

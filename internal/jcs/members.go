@@ -37,10 +37,11 @@ func split(b []byte, depth int, visit func(name []byte, m Member)) error {
 	s := newScanner(b, depth)
 	s.visit = visit
 	s.space()
-	if s.b[s.i] != '{' {
+	isObject := s.b[s.i] == '{'
+	s.value(0)
+	if s.err == nil && !isObject {
 		return ErrNotObject
 	}
-	s.value(0)
 	return s.err
 }
 
@@ -65,7 +66,7 @@ func (m *Member) Canonicalize() error {
 	if err != nil {
 		return err
 	}
-	m.Value, m.canonical = value, true
+	m.Value, m.canonical = value[:len(value):len(value)], true
 	return nil
 }
 

@@ -6,19 +6,46 @@ import (
 	"strconv"
 )
 
-// canonicalNumber returns the ES6 text of the double nearest to text, false when
-// that is not finite.
-func canonicalNumber(text []byte) ([]byte, bool) {
+// smallestNormal is the smallest positive double with a full mantissa.
+const smallestNormal = 0x1p-1022
+
+// fastDigits is how many digits of a number strconv reads without exact arithmetic.
+const fastDigits = 19
+
+// canonicalNumber returns the ES6 text of the double nearest to text, not ok when that
+// is not finite. Slow says that reading it may have needed exact arithmetic.
+func canonicalNumber(text []byte) (canonical []byte, slow, ok bool) {
 	f, err := strconv.ParseFloat(string(text), 64)
+	digits := countDigits(text) // none is zero
+	slow = digits > fastDigits || digits > 0 && math.Abs(f) < smallestNormal
 	if err != nil || math.IsInf(f, 0) {
-		return nil, false
+		return nil, slow, false
 	}
+	return appendES6(make([]byte, 0, 32), f), slow, true
+}
+
+// countDigits counts the digits of a number's mantissa from its first non-zero one.
+func countDigits(text []byte) int {
+	n := 0
+	for _, c := range text {
+		switch {
+		case c == 'e' || c == 'E':
+			return n
+		case c == '0' && n == 0, c == '-', c == '.':
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// appendES6 appends a finite double as ES6 writes it.
+func appendES6(buf []byte, f float64) []byte {
 	if f == 0 {
-		return []byte("0"), true
+		return append(buf, '0')
 	}
-	buf := make([]byte, 0, 32)
 	if a := math.Abs(f); a >= 1e-6 && a < 1e21 {
-		return strconv.AppendFloat(buf, f, 'f', -1, 64), true
+		return strconv.AppendFloat(buf, f, 'f', -1, 64)
 	}
 	buf = strconv.AppendFloat(buf, f, 'e', -1, 64)
 	// Go writes at least two exponent digits, ES6 no leading zero.
@@ -26,12 +53,12 @@ func canonicalNumber(text []byte) ([]byte, bool) {
 		buf[n-2] = buf[n-1]
 		buf = buf[:n-1]
 	}
-	return buf, true
+	return buf
 }
 
 // exactNumber reports whether a double carries text exactly as written.
 func exactNumber(text []byte) bool {
-	canonical, ok := canonicalNumber(text)
+	canonical, _, ok := canonicalNumber(text)
 	return ok && sameDecimal(text, canonical)
 }
 

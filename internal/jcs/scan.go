@@ -14,6 +14,7 @@ type scanner struct {
 
 	canonical bool // nothing seen so far differs from the canonical form
 	exact     bool // every number is carried exactly by a double
+	slow      int  // numbers that were slow to read
 	err       error
 
 	// visit gets the members of the top-level object, when wanted.
@@ -132,7 +133,7 @@ func (s *scanner) member(name []byte) {
 	s.canonical = true
 	start := s.i
 	s.value(1)
-	s.visit(unquote(name), Member{Value: s.b[start:s.i], canonical: s.canonical})
+	s.visit(unquote(name), Member{Value: s.b[start:s.i:s.i], canonical: s.canonical})
 	s.canonical = s.canonical && outer
 }
 
@@ -230,7 +231,14 @@ func (s *scanner) judgeNumber(text []byte, plain bool) {
 	if plain && len(text) <= 15 && !(len(text) == 2 && text[0] == '-' && text[1] == '0') {
 		return
 	}
-	canonical, ok := canonicalNumber(text)
+	if s.slow >= MaxSlowNumbers {
+		s.fail(ErrSlow)
+		return
+	}
+	canonical, slow, ok := canonicalNumber(text)
+	if slow {
+		s.slow++
+	}
 	if !ok {
 		s.fail(ErrRange)
 		return

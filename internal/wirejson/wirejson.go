@@ -16,9 +16,22 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
+// numbers writes a [json.Number] as the number that it is; v2 would write a string.
+var numbers = jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, n json.Number) error {
+	if n == "" {
+		n = "0" // as encoding/json does
+	}
+	return enc.WriteValue(jsontext.Value(n))
+})
+
+var wireOptions = jsonv2.JoinOptions(
+	jsonv2.Deterministic(true),
+	jsonv2.WithMarshalers(numbers),
+)
+
 // Marshal returns the JSON of v.
 func Marshal(v any) ([]byte, error) {
-	return jsonv2.Marshal(v, jsonv2.Deterministic(true))
+	return jsonv2.Marshal(v, wireOptions)
 }
 
 // Unmarshal decodes data into v.
@@ -48,6 +61,7 @@ var userOptions = jsonv2.JoinOptions(
 	jsonv2.FormatNilMapAsNull(false),
 	jsontext.AllowInvalidUTF8(false),
 	jsontext.AllowDuplicateNames(false),
+	jsonv2.WithMarshalers(numbers),
 )
 
 // Raw returns an application's value as JSON text: a [json.RawMessage] is handed

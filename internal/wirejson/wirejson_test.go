@@ -20,6 +20,12 @@ func TestAnApplicationsValueIsEncodedAsGoProgrammersExpect(t *testing.T) {
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"list":[],"map":{},"bytes":"aGk="}`, string(got))
 
+	got, err = Raw(map[string]any{"a": json.Number("1.50"), "b": json.Number("")})
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"a":1.50,"b":0}`, string(got))
+	_, err = Raw(json.Number("1; drop"))
+	assert.ErrorIs(t, err, ErrNotJSON)
+
 	raw := json.RawMessage(` {"kept" : 1.50} `)
 	got, err = Raw(raw)
 	require.NoError(t, err)

@@ -1,0 +1,166 @@
+package connect
+
+import (
+	"fmt"
+
+	"github.com/spoke-peer/spoke-go/spoke"
+)
+
+// replyQueue counts the replies that wait to be written, and holds those that no
+// handler's goroutine waits with. The session's mu guards it.
+//
+// Source: wire spec, section 5.
+type replyQueue struct {
+	count, bytes int
+	crowd        int           // bytes of answers that wait for room
+	room         chan struct{} // closed when there is more room; nil when nobody waits
+	denials      []denial
+	draining     bool
+}
+
+// denial is a failure that the reader answers without a handler.
+type denial struct {
+	echo    echo
+	failure spoke.ErrorEnvelope
+}
+
+// denialBytes is what one queued denial counts for, and what an answer counts for
+// beside its body.
+const denialBytes = 1 << 10
+
+// crowdFactor is how many times PendingReplyBytes may wait for room.
+const crowdFactor = 3
+
+// admission is what becomes of a reply that wants to wait.
+type admission int
+
+const (
+	admitted admission = iota
+	noRoom             // its bytes do not fit now
+	tooMany            // the peer sends and does not read
+)
+
+// admit counts one more waiting reply if it fits. Denials are bounded by their number,
+// answers by their bytes as well.
+func (q *replyQueue) admit(size int, most *Limits) admission {
+	if q.count >= most.PendingReplies {
+		return tooMany
+	}
+	if size > denialBytes && q.bytes > 0 && q.bytes+size > most.PendingReplyBytes {
+		return noRoom
+	}
+	q.count++
+	q.bytes += size
+	return admitted
+}
+
+func (s *Session) dismissReply(size int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := &s.replies
+	q.count--
+	q.bytes -= size
+	if q.room != nil {
+		close(q.room)
+		q.room = nil
+	}
+}
+
+// awaitRoom admits a handler's answer, if need be after others were written. It runs
+// on the handler's goroutine. NoRoom means that too much waits already.
+func (s *Session) awaitRoom(size int) admission {
+	for {
+		verdict, room := s.admitOrJoin(size)
+		if room == nil {
+			return verdict
+		}
+		select {
+		case <-room:
+		case <-s.ctx.Done():
+		}
+		s.leaveCrowd(size)
+		if s.ctx.Err() != nil {
+			return noRoom
+		}
+	}
+}
+
+// admitOrJoin returns a channel to wait on when the answer has to wait for room.
+func (s *Session) admitOrJoin(size int) (admission, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := &s.replies
+	verdict := q.admit(size, &s.ep.Limits)
+	if verdict != noRoom || q.crowd+size > crowdFactor*s.ep.Limits.PendingReplyBytes {
+		return verdict, nil
+	}
+	q.crowd += size
+	if q.room == nil {
+		q.room = make(chan struct{})
+	}
+	return verdict, q.room
+}
+
+func (s *Session) leaveCrowd(size int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replies.crowd -= size
+}
+
+// endUnread ends the session of a peer that sends and does not read.
+func (s *Session) endUnread() {
+	s.end(fmt.Errorf("%w: more than %d replies wait", ErrPeerNotReading, s.ep.Limits.PendingReplies))
+}
+
+// deny queues a failure for the request in e. It never waits.
+func (s *Session) deny(e *envelope, failure spoke.ErrorEnvelope) {
+	s.denied.log(func(n uint64) {
+		s.log.Debug("denied a request", "code", failure.Code, "kind", failure.Details[spoke.DetailKind], "count", n)
+	})
+	if s.queueDenial(denial{echoOf(e), failure}) == tooMany {
+		s.endUnread()
+	}
+}
+
+func (s *Session) queueDenial(d denial) admission {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return admitted
+	}
+	if verdict := s.replies.admit(denialBytes, &s.ep.Limits); verdict != admitted {
+		return verdict
+	}
+	s.replies.denials = append(s.replies.denials, d)
+	if !s.replies.draining {
+		s.replies.draining = true
+		s.running.Go(s.drainDenials)
+	}
+	return admitted
+}
+
+// drainDenials signs and writes queued denials until none is left.
+func (s *Session) drainDenials() {
+	for {
+		d, ok := s.nextDenial()
+		if !ok {
+			return
+		}
+		s.writeReply(d.echo, signedFailure, s.failureJSON(d.failure))
+		s.dismissReply(denialBytes)
+	}
+}
+
+func (s *Session) nextDenial() (denial, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := &s.replies
+	if len(q.denials) == 0 || s.ended {
+		q.draining, q.denials = false, nil
+		return denial{}, false
+	}
+	d := q.denials[0]
+	q.denials[0] = denial{}
+	q.denials = q.denials[1:]
+	return d, true
+}

@@ -11,10 +11,10 @@ import (
 //
 // Source: wire spec, section 5.
 type ErrorEnvelope struct {
-	Code       string         `json:"code"`
-	Message    string         `json:"message"`
+	Code       string         `json:"code" wire:"required"`
+	Message    string         `json:"message" wire:"required"`
 	Details    map[string]any `json:"details,omitzero"`
-	Extensions Extensions     `json:"extensions"`
+	Extensions Extensions     `json:"extensions" wire:"required,extensions"`
 
 	// Unknown keeps members that this library does not know.
 	Unknown map[string]json.RawMessage `json:",embed"`

@@ -23,13 +23,13 @@ type Extensions map[string]json.RawMessage
 //
 // Source: wire spec, sections 4 and 6.
 type HostCapabilityManifest struct {
-	SchemaVersion int              `json:"schema_version"`
-	HostID        string           `json:"host_id"`
-	Roles         []string         `json:"roles"`
-	Capabilities  []string         `json:"capabilities"`
-	Namespaces    []string         `json:"namespaces"`
+	SchemaVersion int              `json:"schema_version" wire:"required,min=1"`
+	HostID        string           `json:"host_id" wire:"required,nonempty"`
+	Roles         []string         `json:"roles" wire:"required"`
+	Capabilities  []string         `json:"capabilities" wire:"required"`
+	Namespaces    []string         `json:"namespaces" wire:"required"`
 	Authority     *Authority       `json:"authority,omitzero"`
-	Extensions    Extensions       `json:"extensions"`
+	Extensions    Extensions       `json:"extensions" wire:"required,extensions"`
 	Tools         []ToolDescriptor `json:"tools,omitzero"`
 
 	// Unknown keeps members that this library does not know.
@@ -38,7 +38,7 @@ type HostCapabilityManifest struct {
 
 // Authority names the scope of which a host is the single writer.
 type Authority struct {
-	ScopeKey string `json:"scope_key"`
+	ScopeKey string `json:"scope_key" wire:"required,nonempty"`
 
 	Unknown map[string]json.RawMessage `json:",embed"`
 }
@@ -49,12 +49,12 @@ type Authority struct {
 //
 // Source: wire spec, section 6.
 type ToolDescriptor struct {
-	SchemaVersion int             `json:"schema_version"`
-	CapabilityID  string          `json:"capability_id"`
-	Op            string          `json:"op"`
-	Description   string          `json:"description"`
-	Input         json.RawMessage `json:"input"`
-	Output        json.RawMessage `json:"output"`
+	SchemaVersion int             `json:"schema_version" wire:"required,min=1"`
+	CapabilityID  string          `json:"capability_id" wire:"required"`
+	Op            string          `json:"op" wire:"required"`
+	Description   string          `json:"description" wire:"required,nonempty"`
+	Input         json.RawMessage `json:"input" wire:"required,object"`
+	Output        json.RawMessage `json:"output" wire:"required,object"`
 	// Idempotent says that calling twice is as good as calling once. Nil is
 	// absent, which means false.
 	Idempotent *bool `json:"idempotent,omitzero"`

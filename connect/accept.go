@@ -2,9 +2,9 @@ package connect
 
 import "context"
 
-// Responder is a host's face of a session: it serves the dialer's invokes, and
-// reverse-invokes the tools that the dialer's manifest lists. Everything it does is
-// [Session]'s.
+// Responder is a host's face of a session: it serves the dialer's invokes, those of
+// ports through Config.Ports, and reverse-invokes the tools that the dialer's manifest
+// lists. Everything it does is [Session]'s.
 type Responder struct{ *Session }
 
 // Accept runs the responder's half of the handshake over t and returns the

@@ -34,6 +34,14 @@ type Config struct {
 	// Ops are the application's own ops.
 	Ops []Op
 
+	// Ports is what serves the peer's port.* invokes: anything that implements one or
+	// more of the port interfaces of package spoke. A family that it does not implement
+	// is denied, nil denies them all. Inside its methods [SessionFromContext] is the
+	// session of the peer that called.
+	//
+	// Source: wire spec, section 7.
+	Ports any
+
 	// Nonces remembers accepted hello nonces. Nil means the memory that Identity
 	// has, which all sessions of the same Identity value share.
 	//

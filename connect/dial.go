@@ -3,11 +3,25 @@ package connect
 import (
 	"context"
 	"fmt"
+
+	"github.com/spoke-peer/spoke-go/spoke"
 )
 
-// RemoteAdapter is a dialer's face of a session: it invokes the responder, and serves
-// the responder's invokes of this peer's tools. Everything it does is [Session]'s.
-type RemoteAdapter struct{ *Session }
+// RemoteAdapter is a dialer's face of a session: it invokes the responder, drives its
+// ports through the typed methods of [Ports], and serves the responder's invokes of this
+// peer's tools. Everything else it does is [Session]'s.
+type RemoteAdapter struct {
+	*Session
+	Ports
+}
+
+// GetHostCapabilityManifest returns the responder's authenticated manifest from the
+// handshake, without a round trip; it is [Session.RemoteManifest].
+//
+// Source: wire spec, section 7.
+func (a *RemoteAdapter) GetHostCapabilityManifest() spoke.HostCapabilityManifest {
+	return a.RemoteManifest()
+}
 
 // Dial runs the initiator's half of the handshake over t and returns the established
 // session. It takes over t: on failure t is closed, on success the session closes it.
@@ -26,7 +40,8 @@ func Dial(ctx context.Context, t Transport, cfg DialConfig) (*RemoteAdapter, err
 	if err != nil {
 		return nil, err
 	}
-	return &RemoteAdapter{newSession(ep, t, est, true)}, nil
+	s := newSession(ep, t, est, true)
+	return &RemoteAdapter{Session: s, Ports: NewPorts(s)}, nil
 }
 
 // newDialer checks the configuration and finds the peer's key.

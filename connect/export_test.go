@@ -1,5 +1,10 @@
 package connect
 
+import (
+	"context"
+	"encoding/json"
+)
+
 // SetOutboundSequence moves the session's outbound counter, which no test could reach
 // by counting.
 func SetOutboundSequence(s *Session, n uint64) {
@@ -16,4 +21,14 @@ func WaiterCount(s *Session) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.waiters)
+}
+
+// ServePort serves one port outside of any session.
+func ServePort(ctx context.Context, op string, provider any, payload json.RawMessage) error {
+	handle, ok := portOps[op].handler(provider)
+	if !ok {
+		return errHandler
+	}
+	_, err := handle(ctx, payload)
+	return err
 }

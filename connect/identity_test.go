@@ -412,7 +412,7 @@ func TestNothingPrintsThePrivateKey(t *testing.T) {
 		"a session's config":        {session.ep.Config, Config{Identity: stranger}},
 		"a session's endpoint":      {session.ep, &endpoint{}},
 		"a session":                 {session, &Session{}},
-		"a remote adapter":          {&RemoteAdapter{session}, &RemoteAdapter{}},
+		"a remote adapter":          {&RemoteAdapter{Session: session, Ports: NewPorts(session)}, &RemoteAdapter{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for way, text := range printed(pair[0], pair[1]) {

@@ -62,11 +62,29 @@ func (s *Session) dispatch(op string) handleFunc {
 			return s.serveTool(ctx, op, payload)
 		}
 	}
+	if strings.HasPrefix(op, portPrefix) {
+		return s.dispatchPort(op)
+	}
 	registered, ok := s.ep.ops[op]
 	if !ok || !s.granted[registered.required()] {
 		return nil
 	}
 	return registered.Handle
+}
+
+// dispatchPort asks whether the provider has the family of the port.
+//
+// Source: wire spec, section 7.
+func (s *Session) dispatchPort(op string) handleFunc {
+	row, ok := portOps[op]
+	if !ok || !s.granted[row.required()] {
+		return nil
+	}
+	handle, ok := row.handler(s.ep.Ports)
+	if !ok {
+		return nil
+	}
+	return handle
 }
 
 // toolHandler finds the handler of a tool.

@@ -8,6 +8,9 @@
 // [SessionFromContext] gives the session to call back on. Every failure of an invoke is
 // a [github.com/spoke-peer/spoke-go/spoke.Reject].
 //
+// A host serves what it knows through ports, Config.Ports; a [RemoteAdapter] drives them
+// with typed methods, those of [Ports].
+//
 // # Keys and trust
 //
 // A peer is its Ed25519 key. [LoadIdentity] reads ours from a key file; a [PeerID] is

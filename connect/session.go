@@ -34,7 +34,7 @@ type Session struct {
 	log       *slog.Logger
 
 	ctx        context.Context // ends with the session
-	handlerCtx context.Context // ctx that carries the session
+	handlerCtx context.Context // ctx that carries the session and the caller
 	cancel     context.CancelCauseFunc
 	running    sync.WaitGroup
 
@@ -74,7 +74,8 @@ func newSession(ep *endpoint, t Transport, est *established, proven bool) *Sessi
 		s.granted[capability] = true
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
-	s.handlerCtx = context.WithValue(s.ctx, sessionKey{}, s)
+	caller := spoke.Caller{PeerID: string(s.peer.peer), SessionID: s.id}
+	s.handlerCtx = spoke.WithCaller(context.WithValue(s.ctx, sessionKey{}, s), caller)
 	s.out.init(s)
 	s.possess.init(proven)
 	s.run(s.read)

@@ -16,13 +16,7 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
-// numbers writes a [json.Number] as the number that it is; v2 would write a string.
-var numbers = jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, n json.Number) error {
-	if n == "" {
-		n = "0" // as encoding/json does
-	}
-	return enc.WriteValue(jsontext.Value(n))
-})
+var numbers = jsonv2.MarshalToFunc(writeNumber)
 
 var wireOptions = jsonv2.JoinOptions(
 	jsonv2.Deterministic(true),

@@ -14,7 +14,7 @@ type Invoker interface {
 }
 
 // Ports are the ports of a peer as typed methods, over anything that can invoke. They
-// implement every port interface of package spoke. Failures are as for
+// implement [spoke.Ports]. Failures are as for
 // [Session.Invoke]; an answer of the wrong shape is INTERNAL_ERROR of kind transport.
 // Safe for concurrent use as the invoker is. The zero value is not usable.
 //
@@ -25,16 +25,7 @@ type Ports struct{ invoker Invoker }
 // them already.
 func NewPorts(invoker Invoker) Ports { return Ports{invoker} }
 
-var _ interface {
-	spoke.KnowledgePort
-	spoke.RelationPort
-	spoke.ScopePort
-	spoke.FindingPort
-	spoke.RulePort
-	spoke.HostPort
-	spoke.ComputablePort
-	spoke.ForkPort
-} = Ports{}
+var _ spoke.Ports = Ports{}
 
 // GetKnowledgeEntry implements [spoke.KnowledgePort].
 func (p Ports) GetKnowledgeEntry(ctx context.Context, entryID string) (spoke.KnowledgeEntry, error) {

@@ -60,3 +60,15 @@ type ComputablePort interface {
 type ForkPort interface {
 	ListForkTimelineEvents(ctx context.Context, scope Scope) ([]TimelineEvent, error)
 }
+
+// Ports is every family at once.
+type Ports interface {
+	KnowledgePort
+	RelationPort
+	ScopePort
+	FindingPort
+	RulePort
+	HostPort
+	ComputablePort
+	ForkPort
+}

@@ -31,10 +31,11 @@ type Host struct {
 	cfg     HostConfig
 	connect connect.ResponderConfig
 
-	mu    sync.Mutex
-	rolls []Roll
-	open  map[*connect.Responder]bool
-	ended sync.WaitGroup
+	mu     sync.Mutex
+	rolls  []Roll
+	closed bool
+	open   map[*connect.Responder]bool
+	ended  sync.WaitGroup
 }
 
 // NewHost returns a host that allows the demo app. Close it when no more apps are let in.
@@ -102,11 +103,24 @@ func (h *Host) accept(ctx context.Context, transport connect.Transport) (*connec
 	if err != nil {
 		return nil, err
 	}
+	if !h.admit(app) {
+		app.Close()
+		app.Wait()
+		return nil, http.ErrServerClosed
+	}
+	return app, nil
+}
+
+// admit counts a session among those that Close ends, false after Close.
+func (h *Host) admit(app *connect.Responder) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.closed {
+		return false
+	}
 	h.open[app] = true
 	h.ended.Add(1)
-	return app, nil
+	return true
 }
 
 // note keeps what became of a roll.
@@ -132,10 +146,10 @@ func (h *Host) Rolls() []Roll {
 // PeerID returns the host's peer id.
 func (h *Host) PeerID() connect.PeerID { return h.connect.Identity.PeerID() }
 
-// Close ends every session and waits until they are over. Stop the server first, so that
-// nobody new arrives.
+// Close ends every session, waits until they are over, and lets nobody in any more.
 func (h *Host) Close() {
 	h.mu.Lock()
+	h.closed = true
 	for app := range h.open {
 		app.Close()
 	}

@@ -298,14 +298,24 @@ func TestAStrangerIsRefused(t *testing.T) {
 }
 
 func TestAFailureThatIsNoDenyEndsTheStory(t *testing.T) {
-	host, url := startHost(t, HostConfig{})
+	_, url := startHost(t, HostConfig{})
 	app, err := DialApp(t.Context(), AppConfig{URL: url})
 	require.NoError(t, err)
-	defer app.Wait()
-	defer app.Close()
-	host.Close()
+	app.Close()
+	require.NoError(t, app.Wait())
 	var out bytes.Buffer
 	err = app.Tell(t.Context(), &out)
 	assert.Equal(t, spoke.KindSessionClosed, spoke.KindOf(err))
+	assert.ErrorContains(t, err, "put the compass")
 	assert.NotContains(t, out.String(), "done")
+}
+
+func TestAClosedHostLetsNobodyIn(t *testing.T) {
+	host, url := startHost(t, HostConfig{})
+	host.Close()
+	app, err := DialApp(t.Context(), AppConfig{URL: url})
+	if err == nil { // it was established on the app's side before the host hung up
+		err = app.Wait()
+	}
+	assert.Error(t, err)
 }

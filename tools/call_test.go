@@ -146,6 +146,8 @@ func TestALocalCallIsRefusedAsAPeersWouldBe(t *testing.T) {
 	requireReject(t, err, spoke.CodeInvalidInput, map[string]any{"capability_id": "tools.A.b"})
 	_, err = r.InvokeTool(t.Context(), "tools.a.b", nil)
 	requireReject(t, err, spoke.CodeCapabilityPortMissing, map[string]any{"kind": tools.KindNotFound, "capability_id": "tools.a.b"})
+	_, err = r.InvokeTool(t.Context(), "tools.a.b", json.RawMessage(`[]`))
+	requireReject(t, err, spoke.CodeInvalidInput, map[string]any{"field": "arguments"})
 	_, ok := r.ToolHandler("tools.a.b")
 	assert.False(t, ok)
 }
@@ -231,11 +233,13 @@ func TestCallsBeyondTheConcurrencyLimitAreRefused(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		_, err := r.Lower(tools.PolicyCritical).InvokeTool(t.Context(), echoID, nil)
-		requireReject(t, err, spoke.CodeInternalError, map[string]any{"kind": spoke.KindOverloaded, "capability_id": echoID})
+		for range 3 { // a refused call takes no place
+			_, err := r.Lower(tools.PolicyCritical).InvokeTool(t.Context(), echoID, nil)
+			requireReject(t, err, spoke.CodeInternalError, map[string]any{"kind": spoke.KindOverloaded, "capability_id": echoID})
+		}
 		close(release)
 		running.Wait()
-		_, err = r.InvokeTool(t.Context(), echoID, nil)
+		_, err := r.InvokeTool(t.Context(), echoID, nil)
 		assert.NoError(t, err)
 	})
 }

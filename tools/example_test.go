@@ -81,7 +81,9 @@ func ExampleRaw() {
 
 type celsius float64
 
-func (celsius) JSONSchema() json.RawMessage { return json.RawMessage(`{"type":"string","pattern":"°C$"}`) }
+func (celsius) JSONSchema() json.RawMessage {
+	return json.RawMessage(`{"type":"string","pattern":"°C$"}`)
+}
 
 func (c celsius) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%.1f°C", float64(c)), nil }
 

@@ -68,7 +68,6 @@ var (
 
 // NewRegistry returns an empty registry.
 func NewRegistry(cfg Config) *Registry {
-	cfg.Middleware = slices.Clone(cfg.Middleware)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}

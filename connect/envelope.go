@@ -129,6 +129,18 @@ func (e *envelope) setNumber(f field, n uint64) {
 // text returns a member that is a string.
 func (e *envelope) text(f field) (string, bool) { return e.values[f].Text() }
 
+// textIs reports whether a member is the string want.
+func (e *envelope) textIs(f field, want string) bool {
+	text, ok := e.values[f].Bytes()
+	return ok && string(text) == want
+}
+
+// textFits reports whether a member is a string of at most limit UTF-16 code units.
+func (e *envelope) textFits(f field, limit int) bool {
+	text, ok := e.values[f].Bytes()
+	return ok && (len(text) <= limit || utf16Length(string(text)) <= limit)
+}
+
 // limitedText returns a member that is a string of at most limit UTF-16 code units.
 func (e *envelope) limitedText(f field, limit int) (string, bool) {
 	text, ok := e.text(f)
@@ -190,7 +202,7 @@ func (e *envelope) seal(dst []byte, shape fieldSet, id *Identity) ([]byte, error
 	if err != nil {
 		return dst, err
 	}
-	signature := id.Sign(dst[start:])
+	signature := ed25519.Sign(id.private(), dst[start:])
 	dst = append(dst[:len(dst)-1], `,"signature":"`...)
 	dst = b64url.AppendEncode(dst, signature)
 	return append(dst, `","extensions":{}}`...), nil
@@ -202,12 +214,12 @@ func (e *envelope) seal(dst []byte, shape fieldSet, id *Identity) ([]byte, error
 //
 // Source: wire spec, section 3.
 func (e *envelope) verify(shape fieldSet, key ed25519.PublicKey) string {
-	text, ok := e.text(fieldSignature)
-	if !ok || text == "" {
+	text, ok := e.values[fieldSignature].Bytes()
+	if !ok || len(text) == 0 {
 		return spoke.KindEnvelopeAuthMissing
 	}
-	signature, err := b64url.Decode(text)
-	if err != nil || len(signature) != ed25519.SignatureSize {
+	var signature [ed25519.SignatureSize]byte
+	if !b64url.DecodeExactly(signature[:], text) {
 		return spoke.KindEnvelopeAuthInvalid
 	}
 	set := e.signedSet(shape)
@@ -216,8 +228,9 @@ func (e *envelope) verify(shape fieldSet, key ed25519.PublicKey) string {
 	}
 	buf := signBuffers.get()
 	defer signBuffers.put(buf)
+	var err error
 	*buf, err = e.appendSigned((*buf)[:0], set)
-	if err != nil || !ed25519.Verify(key, *buf, signature) {
+	if err != nil || !ed25519.Verify(key, *buf, signature[:]) {
 		return spoke.KindEnvelopeAuthInvalid
 	}
 	return ""
@@ -228,7 +241,7 @@ func (e *envelope) verifyBound(shape fieldSet, key ed25519.PublicKey, sessionID 
 	if kind := e.verify(shape, key); kind != "" {
 		return kind
 	}
-	if id, ok := e.text(fieldSessionID); !ok || id != sessionID {
+	if !e.textIs(fieldSessionID, sessionID) {
 		return spoke.KindEnvelopeAuthSessionUnbound
 	}
 	return ""

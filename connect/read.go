@@ -68,7 +68,7 @@ func classify(e *envelope) frameClass {
 	hasOp := e.present.has(fields(fieldOp))
 	switch {
 	case hasOp && e.present.has(fields(fieldPayload)):
-		if _, ok := e.limitedText(fieldOp, maxOpLength); ok {
+		if e.textFits(fieldOp, maxOpLength) {
 			return requestFrame
 		}
 	case !hasOp && e.present&fields(fieldPayload, fieldError) != 0:
@@ -78,10 +78,8 @@ func classify(e *envelope) frameClass {
 }
 
 func wellFormedCorrelation(e *envelope) bool {
-	_, idOK := e.limitedText(fieldSessionID, maxIDLength)
-	_, requestOK := e.limitedText(fieldRequestID, maxIDLength)
 	_, sequenceOK := e.integer(fieldSequence)
-	return idOK && requestOK && sequenceOK
+	return sequenceOK && e.textFits(fieldSessionID, maxIDLength) && e.textFits(fieldRequestID, maxIDLength)
 }
 
 // receiveRequest is steps 1 to 3 of serving: peek, verify, advance. They run on the

@@ -2,6 +2,7 @@
 package b64url
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"strings"
@@ -19,6 +20,16 @@ func Encode(b []byte) string { return encoding.EncodeToString(b) }
 
 // AppendEncode appends the text of b to dst.
 func AppendEncode(dst, b []byte) []byte { return encoding.AppendEncode(dst, b) }
+
+// DecodeExactly fills dst with the bytes of text, false unless text is what [Encode]
+// writes for len(dst) bytes.
+func DecodeExactly(dst, text []byte) bool {
+	if len(text) != encoding.EncodedLen(len(dst)) || bytes.ContainsAny(text, "\r\n") {
+		return false
+	}
+	n, err := encoding.Decode(dst, text)
+	return err == nil && n == len(dst)
+}
 
 // Decode returns the bytes of text, refusing every text that [Encode] would not have
 // written for them.

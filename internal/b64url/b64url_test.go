@@ -26,6 +26,13 @@ func FuzzDecode(f *testing.F) {
 		if err == nil && Encode(b) != text {
 			t.Fatalf("%q decodes to % x, which encodes to %q", text, b, Encode(b))
 		}
+		exact := make([]byte, len(b))
+		if ok := DecodeExactly(exact, []byte(text)); ok != (err == nil) || ok && !bytes.Equal(exact, b) {
+			t.Fatalf("%q: DecodeExactly disagrees", text)
+		}
+		if DecodeExactly(make([]byte, len(b)+1), []byte(text)) {
+			t.Fatalf("%q decodes into more than it holds", text)
+		}
 		if back, err := Decode(Encode([]byte(text))); err != nil || !bytes.Equal(back, []byte(text)) {
 			t.Fatalf("%q does not come back", text)
 		}

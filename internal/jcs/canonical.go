@@ -75,14 +75,14 @@ func CanonicalExact(b []byte, depth int) ([]byte, error) {
 }
 
 // judge validates b and scans it.
-func judge(b []byte, depth int) (*scanner, error) {
+func judge(b []byte, depth int) (verdict, error) {
 	if err := valid(b); err != nil {
-		return nil, err
+		return verdict{}, err
 	}
-	s := newScanner(b, depth)
+	s := scannerOf(b, depth)
 	s.value(0)
 	s.space()
-	return s, s.err
+	return s.verdict, s.err
 }
 
 // valid checks the grammar, the encoding and the uniqueness of names.

@@ -28,13 +28,8 @@ func Split(b []byte, depth int, visit func(name []byte, m Member)) error {
 	return split(b, depth, visit)
 }
 
-// SplitCanonical is [Split] for text that came from [Canonical].
-func SplitCanonical(b []byte, visit func(name []byte, m Member)) error {
-	return split(b, 0, visit)
-}
-
 func split(b []byte, depth int, visit func(name []byte, m Member)) error {
-	s := newScanner(b, depth)
+	s := scannerOf(b, depth)
 	s.visit = visit
 	s.space()
 	isObject := s.b[s.i] == '{'
@@ -45,11 +40,11 @@ func split(b []byte, depth int, visit func(name []byte, m Member)) error {
 	return s.err
 }
 
-// Get returns the member of the canonical object b called name, false when b is not
-// an object or has no such member.
+// Get returns the member of b called name, false when b is not an object or has no such
+// member. B came from [Canonical].
 func Get(b []byte, name string) (Member, bool) {
 	var found Member
-	err := SplitCanonical(b, func(n []byte, m Member) {
+	err := split(b, 0, func(n []byte, m Member) {
 		if string(n) == name {
 			found = m
 		}
@@ -72,10 +67,17 @@ func (m *Member) Canonicalize() error {
 
 // Text returns the value as a string, false when it is not a JSON string.
 func (m Member) Text() (string, bool) {
+	text, ok := m.Bytes()
+	return string(text), ok
+}
+
+// Bytes is [Member.Text] without a copy where the text has no escapes: the result may
+// alias the document.
+func (m Member) Bytes() ([]byte, bool) {
 	if len(m.Value) < 2 || m.Value[0] != '"' {
-		return "", false
+		return nil, false
 	}
-	return string(unquote(m.Value[1 : len(m.Value)-1])), true
+	return unquote(m.Value[1 : len(m.Value)-1]), true
 }
 
 // unquote resolves the escapes of a valid string's inside.

@@ -11,21 +11,25 @@ type scanner struct {
 	b     []byte
 	i     int
 	depth int
-
-	canonical bool // nothing seen so far differs from the canonical form
-	exact     bool // every number is carried exactly by a double
-	slow      int  // numbers that were slow to read
-	err       error
+	slow  int // numbers that were slow to read
+	err   error
+	verdict
 
 	// visit gets the members of the top-level object, when wanted.
 	visit func(name []byte, m Member)
 }
 
-func newScanner(b []byte, depth int) *scanner {
+// verdict is what a scan found out.
+type verdict struct {
+	canonical bool // nothing differs from the canonical form
+	exact     bool // every number is carried exactly by a double
+}
+
+func scannerOf(b []byte, depth int) scanner {
 	if depth <= 0 || depth > MaxDepth {
 		depth = MaxDepth
 	}
-	return &scanner{b: b, depth: depth, canonical: true, exact: true}
+	return scanner{b: b, depth: depth, verdict: verdict{canonical: true, exact: true}}
 }
 
 func (s *scanner) fail(err error) {

@@ -35,8 +35,8 @@ func frameOf(members map[string]json.RawMessage) (Frame, error) {
 	return Frame{Text: text, Members: members}, err
 }
 
-// Text1 returns a member that is a text, "" for any other.
-func (f Frame) Text1(name string) string {
+// TextOf returns a member that is a text, "" for any other.
+func (f Frame) TextOf(name string) string {
 	var text string
 	if json.Unmarshal(f.Members[name], &text) != nil {
 		return ""
@@ -80,13 +80,12 @@ func (f Frame) Outcome() string {
 	return failure.Code
 }
 
-// Verify judges the answer to a request of p's: it echoes the request, is bound to the
-// session, and verifies by the other peer's key.
+// Verify judges the answer to a request of p's: it echoes the request's id and sequence,
+// verifies by the other peer's key, and carries this session's id, whatever the request
+// carried.
 func (p *Peer) Verify(request, answer Frame) error {
-	for _, name := range []string{"session_id", "request_id"} {
-		if answer.Text1(name) != request.Text1(name) {
-			return fmt.Errorf("%s is %s, not %s", name, answer.Members[name], request.Members[name])
-		}
+	if id := answer.TextOf("request_id"); id != request.TextOf("request_id") {
+		return fmt.Errorf("request_id is %q, not %s", id, request.Members["request_id"])
 	}
 	asked, _ := request.Number("sequence")
 	if told, ok := answer.Number("sequence"); !ok || told != asked {

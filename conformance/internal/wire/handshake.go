@@ -56,7 +56,7 @@ func (p *Peer) Greet(ctx context.Context) (*Handshake, error) {
 // Accept runs a responder's honest handshake after [Peer.Greet].
 func (p *Peer) Accept(ctx context.Context, h *Handshake, host any) error {
 	var err error
-	if h.Mine, err = p.Hello(h.Nonce, h.Hello.Text1("nonce"), host); err != nil {
+	if h.Mine, err = p.Hello(h.Nonce, h.Hello.TextOf("nonce"), host); err != nil {
 		return err
 	}
 	if err := p.Send(ctx, h.Mine); err != nil {
@@ -67,14 +67,14 @@ func (p *Peer) Accept(ctx context.Context, h *Handshake, host any) error {
 	if err != nil {
 		return fmt.Errorf("send the session: %w", err)
 	}
-	p.SessionID = h.Session.Text1("session_id")
+	p.SessionID = h.Session.TextOf("session_id")
 	return nil
 }
 
 // checkHello judges the other peer's hello and takes its peer id where none was given.
 func (p *Peer) checkHello(hello Frame, role connect.HelloRole, nonce string) error {
 	if p.Remote == "" {
-		p.Remote = connect.PeerID(hello.Text1("peer_id"))
+		p.Remote = connect.PeerID(hello.TextOf("peer_id"))
 	}
 	key, err := p.Remote.PublicKey()
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *Peer) checkHello(hello Frame, role connect.HelloRole, nonce string) err
 
 // checkSession judges the session envelope of a responder.
 func (p *Peer) checkSession(h *Handshake) error {
-	p.SessionID = h.Session.Text1("session_id")
+	p.SessionID = h.Session.TextOf("session_id")
 	if err := p.VerifyBound(connect.SessionEnvelope, h.Session); err != nil {
 		return fmt.Errorf("the session: %w", err)
 	}
@@ -95,7 +95,7 @@ func (p *Peer) checkSession(h *Handshake) error {
 		return fmt.Errorf("the session has no id")
 	case !ok || first != 0:
 		return fmt.Errorf("initial_sequence is %s", h.Session.Members["initial_sequence"])
-	case h.Session.Text1("initiator_peer_id") != string(p.ID.PeerID()), h.Session.Text1("responder_peer_id") != string(p.Remote):
+	case h.Session.TextOf("initiator_peer_id") != string(p.ID.PeerID()), h.Session.TextOf("responder_peer_id") != string(p.Remote):
 		return fmt.Errorf("the session is between other peers")
 	}
 	return nil

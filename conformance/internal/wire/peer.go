@@ -114,7 +114,7 @@ func (p *Peer) Call(ctx context.Context, op string, payload any) (Frame, error) 
 // Answer returns the answer to a request of this peer's, whatever it is worth, and
 // serves the other peer's requests meanwhile.
 func (p *Peer) Answer(ctx context.Context, request Frame) (Frame, error) {
-	id := request.Text1("request_id")
+	id := request.TextOf("request_id")
 	for {
 		if f, ok := p.early[id]; ok {
 			delete(p.early, id)
@@ -128,7 +128,7 @@ func (p *Peer) Answer(ctx context.Context, request Frame) (Frame, error) {
 
 // Early reports whether an answer to request came and was not taken.
 func (p *Peer) Early(request Frame) bool {
-	_, ok := p.early[request.Text1("request_id")]
+	_, ok := p.early[request.TextOf("request_id")]
 	return ok
 }
 
@@ -147,6 +147,12 @@ func (p *Peer) AwaitRequest(ctx context.Context) (Frame, error) {
 			return f, nil
 		}
 		p.keep(f)
+	}
+}
+
+// Pump serves the other peer's requests until ctx ends or the transport does.
+func (p *Peer) Pump(ctx context.Context) {
+	for p.step(ctx) == nil {
 	}
 }
 
@@ -171,7 +177,7 @@ func (p *Peer) keep(f Frame) {
 	if p.early == nil {
 		p.early = make(map[string]Frame)
 	}
-	p.early[f.Text1("request_id")] = f
+	p.early[f.TextOf("request_id")] = f
 }
 
 // Deny answers a request op_unsupported.

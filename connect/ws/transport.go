@@ -36,24 +36,39 @@ func New(conn *websocket.Conn) *Transport {
 // Send writes one binary message. A deadline of ctx bounds the write; a session also
 // closes the transport when a write takes too long.
 func (t *Transport) Send(ctx context.Context, frame []byte) error {
+	return t.SendMessage(ctx, frame, true)
+}
+
+// SendMessage is Send for a relay, which keeps the kind of a message that it passes on.
+func (t *Transport) SendMessage(ctx context.Context, frame []byte, binary bool) error {
 	deadline, _ := ctx.Deadline() // none lifts that of an earlier Send
 	if err := t.conn.SetWriteDeadline(deadline); err != nil {
 		return err
 	}
-	return t.conn.WriteMessage(websocket.BinaryMessage, frame)
+	kind := websocket.TextMessage
+	if binary {
+		kind = websocket.BinaryMessage
+	}
+	return t.conn.WriteMessage(kind, frame)
 }
 
 // Recv returns the payload of the next binary or text message. A peer that said
 // goodbye is told as io.EOF.
-func (t *Transport) Recv(context.Context) ([]byte, error) {
-	_, frame, err := t.conn.ReadMessage()
+func (t *Transport) Recv(ctx context.Context) ([]byte, error) {
+	frame, _, err := t.RecvMessage(ctx)
+	return frame, err
+}
+
+// RecvMessage is Recv for a relay: it also tells a binary message from a text message.
+func (t *Transport) RecvMessage(context.Context) (frame []byte, binary bool, err error) {
+	kind, frame, err := t.conn.ReadMessage()
 	if websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway, websocket.CloseNoStatusReceived) {
-		return nil, io.EOF
+		return nil, false, io.EOF
 	}
 	if errors.Is(err, websocket.ErrReadLimit) {
-		return nil, fmt.Errorf("%w: %w", connect.ErrMalformedFrame, err)
+		return nil, false, fmt.Errorf("%w: %w", connect.ErrMalformedFrame, err)
 	}
-	return frame, err
+	return frame, kind == websocket.BinaryMessage, err
 }
 
 // SetReadLimit implements [connect.ReadLimiter]; a larger message ends the connection.

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spoke-peer/spoke-go/conformance"
+	"github.com/spoke-peer/spoke-go/conformance/vectors"
+)
+
+// conformanceFlags are the flags of spoke conformance.
+type conformanceFlags struct {
+	vectors string
+	groups  []string
+	json    bool
+	live    liveFlags
+}
+
+func newConformance() *cobra.Command {
+	var f conformanceFlags
+	cmd := &cobra.Command{
+		Use:   "conformance",
+		Short: "Run the test vectors, or judge a peer over a live connection",
+		Long: `Without -dial or -listen, conformance runs the embedded test vectors against this
+library, or those of a directory. With -dial it connects to a responder and judges it,
+with -listen it waits for a dialer, which must connect again each time it is left, and
+judges that. The exit status is 1 on any failure.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.vectors, "vectors", "", "run the vector files of this directory instead of the embedded ones")
+	flags.StringSliceVar(&f.groups, "group", nil, "run only these groups")
+	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
+	f.live.register(flags)
+	cmd.MarkFlagsMutuallyExclusive("dial", "listen", "vectors")
+	cmd.MarkFlagsMutuallyExclusive("dial", "listen", "group")
+	return cmd
+}
+
+func (f *conformanceFlags) run(cmd *cobra.Command) error {
+	if f.live.wanted() {
+		return f.live.run(cmd, f.json)
+	}
+	report := conformance.Run(cmd.Context(), f.files(), conformance.Options{Groups: f.groups})
+	return show(cmd.OutOrStdout(), report, report.OK, f.json)
+}
+
+func (f *conformanceFlags) files() fs.FS {
+	if f.vectors != "" {
+		return os.DirFS(f.vectors)
+	}
+	return vectors.Files()
+}
+
+// textReport is a report that people can read.
+type textReport interface{ WriteText(io.Writer) error }
+
+// show prints a report; one that is not ok ends the command.
+func show(w io.Writer, report textReport, ok, asJSON bool) error {
+	write := report.WriteText
+	if asJSON {
+		write = func(w io.Writer) error {
+			encoder := json.NewEncoder(w)
+			encoder.SetIndent("", "  ")
+			return encoder.Encode(report)
+		}
+	}
+	if err := write(w); err != nil {
+		return err
+	}
+	if !ok {
+		return errReported
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package transcript
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spoke-peer/spoke-go/conformance"
+	"github.com/spoke-peer/spoke-go/conformance/internal/wire"
+	"github.com/spoke-peer/spoke-go/connect"
+)
+
+// replay is a transcript that is being judged.
+type replay struct {
+	identities map[connect.PeerID]*connect.Identity
+	peers      map[string]connect.PeerID // by side
+	nonce      string                    // the dialer's
+	sessionID  string
+	asked      map[string]string // ops of requests, by side and request id
+}
+
+// Replay judges every frame of a transcript: it names the envelope, verifies its
+// signature by the sender's key, and that it stands where it can stand. The keys of the
+// peers are inside their peer ids. Envelopes of the identities are signed again and
+// compared, as canonical text without the unsigned extensions.
+func Replay(entries []Entry, identities ...*connect.Identity) *Report {
+	r := &replay{
+		identities: make(map[connect.PeerID]*connect.Identity, len(identities)),
+		peers:      make(map[string]connect.PeerID, 2),
+		asked:      make(map[string]string),
+	}
+	for _, id := range identities {
+		r.identities[id.PeerID()] = id
+	}
+	report := &Report{}
+	for i, e := range entries {
+		report.add(r.line(i+1, e))
+	}
+	report.finish()
+	return report
+}
+
+func (r *replay) line(n int, e Entry) Line {
+	line := Line{N: n, From: e.From}
+	f, err := wire.Parse([]byte(e.Frame))
+	if err != nil {
+		line.Name, line.Problem = "no envelope", err.Error()
+		return line
+	}
+	kind, name := r.name(e.From, f)
+	line.Name = name
+	if kind == 0 {
+		line.Problem = "a frame of no class"
+		return line
+	}
+	if err := r.verify(e.From, kind, f); err != nil {
+		line.Problem = err.Error()
+	}
+	line.Signed = line.Problem == ""
+	if id, ok := r.identities[r.peers[e.From]]; ok {
+		line.Resigned = true
+		if err := line.compare(id, kind, f); err != nil {
+			line.Problem = err.Error()
+		}
+	}
+	return line
+}
+
+// name says what an envelope is, and remembers the ops of requests for their answers.
+func (r *replay) name(from string, f wire.Frame) (connect.EnvelopeKind, string) {
+	sequence := string(f.Members["sequence"])
+	switch {
+	case f.Has("protocol_version"):
+		return connect.HelloEnvelope, "hello"
+	case f.Has("initiator_peer_id"):
+		return connect.SessionEnvelope, "session"
+	case f.IsRequest():
+		r.asked[from+f.TextOf("request_id")] = f.TextOf("op")
+		return connect.RequestEnvelope, "request " + sequence + " " + f.TextOf("op")
+	case f.Has("request_id") && (f.Has("payload") || f.Has("error")):
+		return connect.ResponseEnvelope, "answer " + sequence + " " + r.asked[other(from)+f.TextOf("request_id")] + ": " + f.Outcome()
+	}
+	return 0, "unknown"
+}
+
+func other(from string) string {
+	if from == FromDialer {
+		return FromResponder
+	}
+	return FromDialer
+}
+
+// verify judges an envelope by the sender's key and by what was said before.
+func (r *replay) verify(from string, kind connect.EnvelopeKind, f wire.Frame) error {
+	if kind == connect.HelloEnvelope {
+		return r.verifyHello(from, f)
+	}
+	if kind == connect.SessionEnvelope {
+		r.sessionID = f.TextOf("session_id")
+	}
+	if kind == connect.ResponseEnvelope && r.asked[other(from)+f.TextOf("request_id")] == "" {
+		return errors.New("answers no request of this transcript")
+	}
+	key, err := r.peers[from].PublicKey()
+	if err != nil {
+		return fmt.Errorf("no key of the %s: %w", from, err)
+	}
+	return connect.VerifyEnvelope(kind, f.Text, key, r.sessionID)
+}
+
+// verifyHello takes the sender's peer id from its hello.
+func (r *replay) verifyHello(from string, f wire.Frame) error {
+	peer := connect.PeerID(f.TextOf("peer_id"))
+	key, err := peer.PublicKey()
+	if err != nil {
+		return err
+	}
+	r.peers[from] = peer
+	check := connect.HelloCheck{Peer: peer, Key: key, Role: connect.InitiatorRole}
+	if from == FromResponder {
+		check.Role, check.Nonce = connect.ResponderRole, r.nonce
+	} else {
+		r.nonce = f.TextOf("nonce")
+	}
+	return connect.VerifyHello(f.Text, check)
+}
+
+// compare signs the envelope again and finds the first byte that differs.
+func (l *Line) compare(id *connect.Identity, kind connect.EnvelopeKind, f wire.Frame) error {
+	signed, err := id.SignEnvelope(kind, f.Text)
+	if err != nil {
+		return err
+	}
+	recorded, err := withoutExtensions(f.Text)
+	if err != nil {
+		return err
+	}
+	again, err := withoutExtensions(signed)
+	if err != nil || recorded == again {
+		return err
+	}
+	n := conformance.FirstDifference(recorded, again)
+	l.Difference = &Difference{Byte: n, Recorded: around(recorded, n), Signed: around(again, n)}
+	return fmt.Errorf("signing it again gives other bytes, the first at %d: recorded %q, signed %q", n, l.Difference.Recorded, l.Difference.Signed)
+}
+
+// withoutExtensions returns the canonical text of an envelope without its extensions.
+func withoutExtensions(text json.RawMessage) (string, error) {
+	f, err := wire.Parse(text)
+	if err != nil {
+		return "", err
+	}
+	delete(f.Members, "extensions")
+	rest, err := json.Marshal(f.Members)
+	if err != nil {
+		return "", err
+	}
+	canonical, err := connect.Canonicalize(rest)
+	return string(canonical), err
+}
+
+// around returns the text next to byte n.
+func around(text string, n int) string {
+	const before, after = 12, 24
+	return text[min(len(text), max(0, n-before)):min(len(text), n+after)]
+}

@@ -1,0 +1,87 @@
+package transcript
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// Report is what [Replay] found. It is plain data and encodes to JSON.
+type Report struct {
+	// OK: every envelope verifies, and those that were signed again match.
+	OK bool `json:"ok"`
+	// Signed counts the envelopes whose signature verifies, Resigned those that were
+	// signed again, Matched those of them that gave the same bytes.
+	Signed   int    `json:"signed"`
+	Resigned int    `json:"resigned"`
+	Matched  int    `json:"matched"`
+	Lines    []Line `json:"lines"`
+}
+
+// Line is one frame of the transcript.
+type Line struct {
+	N    int    `json:"line"`
+	From string `json:"from"`
+	// Name says what the envelope is, such as "request 3 port.knowledge.get".
+	Name string `json:"name"`
+	// Signed: the signature verifies and the envelope stands where it can.
+	Signed bool `json:"signed"`
+	// Resigned: the sender's key was given and the envelope was signed again.
+	Resigned bool `json:"resigned"`
+	// Difference is where that differs, nil when it does not.
+	Difference *Difference `json:"difference,omitempty"`
+	// Problem says what is wrong, "" for nothing.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Difference is the first byte in which a recorded envelope and the same one signed
+// again differ, counted in their canonical texts without extensions.
+type Difference struct {
+	Byte     int    `json:"byte"`
+	Recorded string `json:"recorded"`
+	Signed   string `json:"signed"`
+}
+
+func (r *Report) add(l Line) {
+	r.Lines = append(r.Lines, l)
+	if l.Signed {
+		r.Signed++
+	}
+	if l.Resigned {
+		r.Resigned++
+		if l.Problem == "" {
+			r.Matched++
+		}
+	}
+}
+
+func (r *Report) finish() { r.OK = r.Signed == len(r.Lines) && r.Matched == r.Resigned }
+
+// WriteText writes the report as a table.
+func (r *Report) WriteText(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, l := range r.Lines {
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\n", l.N, l.From, l.verdict(), l.Name)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, l := range r.Lines {
+		if l.Problem != "" {
+			fmt.Fprintf(w, "\nFAIL line %d, %s of the %s: %s\n", l.N, l.Name, l.From, l.Problem)
+		}
+	}
+	_, err := fmt.Fprintf(w, "\n%d of %d envelopes verify; %d of %d match when signed again\n", r.Signed, len(r.Lines), r.Matched, r.Resigned)
+	return err
+}
+
+func (l Line) verdict() string {
+	switch {
+	case l.Problem != "":
+		return "FAIL"
+	case l.Resigned:
+		return "verifies, matches"
+	default:
+		return "verifies"
+	}
+}

@@ -87,8 +87,8 @@ func (c *conn) damaged(ctx context.Context, d damage) error {
 		return nil
 	case err != nil:
 		return acceptedf("the session stays open and answers nothing")
-	case c.Early(bad):
-		return acceptedf("answered it, and %s to the next", answer.Outcome())
+	case c.Early(bad), !moved(answer.Outcome()):
+		return acceptedf("took it for a request, and answered %s to the next", answer.Outcome())
 	}
 	return acceptedf("ignored it, and answered %s to the next", answer.Outcome())
 }

@@ -1,11 +1,15 @@
 package live_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"os"
+	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -15,92 +19,277 @@ import (
 	"github.com/spoke-peer/spoke-go/conformance/live"
 	"github.com/spoke-peer/spoke-go/connect"
 	"github.com/spoke-peer/spoke-go/fixtures/toyworld"
-	"github.com/spoke-peer/spoke-go/spoke"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// underTest is this library as the peer under test: each connection is served by a
-// session of its own.
+func identityOf(t testing.TB, seed byte) *connect.Identity {
+	t.Helper()
+	id, err := connect.IdentityFromSeed(bytes.Repeat([]byte{seed}, 32))
+	require.NoError(t, err)
+	return id
+}
+
+// underTest is a peer under test: each connection is served by half, on a goroutine of
+// its own.
 type underTest struct {
 	t         testing.TB
 	id, judge *connect.Identity
 	nonces    connect.NonceStore
-	config    func(*connect.Config)
+	half      func(ctx context.Context, u *underTest, t connect.Transport)
 	running   sync.WaitGroup
 }
 
-func newUnderTest(t testing.TB) *underTest {
-	id, err := connect.GenerateIdentity()
-	require.NoError(t, err)
-	judge, err := connect.GenerateIdentity()
-	require.NoError(t, err)
-	return &underTest{t: t, id: id, judge: judge, nonces: connect.NewNonceStore(0)}
+func newUnderTest(t testing.TB, half func(context.Context, *underTest, connect.Transport)) *underTest {
+	return &underTest{t: t, id: identityOf(t, 1), judge: identityOf(t, 2), nonces: connect.NewNonceStore(0), half: half}
 }
 
-func (u *underTest) base() connect.Config {
-	cfg := connect.Config{
-		Identity: u.id, Manifest: toyworld.HostManifest(), Allow: []connect.PeerID{u.judge.PeerID()},
-		Tools: toyworld.Tools(), Nonces: u.nonces, InvokeTimeout: time.Second,
-	}
-	if u.config != nil {
-		u.config(&cfg)
-	}
-	return cfg
-}
-
-// respond opens a connection that a responder serves.
-func (u *underTest) respond(ctx context.Context) (connect.Transport, error) {
+func (u *underTest) open(ctx context.Context) (connect.Transport, error) {
 	mine, theirs := connect.Pipe()
-	u.running.Go(func() {
-		r, err := connect.Accept(ctx, mine, connect.ResponderConfig{Config: u.base()})
-		if err == nil {
-			_ = r.Wait()
-		}
-	})
+	u.running.Go(func() { u.half(ctx, u, mine) })
 	return theirs, nil
 }
 
-// dial opens a connection that comes from a dialer, which invokes a tool at once.
-func (u *underTest) dial(ctx context.Context) (connect.Transport, error) {
-	mine, theirs := connect.Pipe()
-	u.running.Go(func() {
-		a, err := connect.Dial(ctx, mine, connect.DialConfig{Config: u.base(), Remote: u.judge.PeerID()})
-		if err != nil {
-			return
-		}
-		u.running.Go(func() { _, _ = a.InvokeTool(ctx, toyworld.RollDiceID, map[string]int{"count": 1}) })
-		_ = a.Wait()
-	})
-	return theirs, nil
+func (u *underTest) config(role live.Role) live.Config {
+	return live.Config{Role: role, Identity: u.judge, Remote: u.id.PeerID(), Open: u.open, Timeout: 10 * time.Second}
 }
 
-func (u *underTest) run(role live.Role, timeout time.Duration) *live.Report {
+func (u *underTest) run(role live.Role) *live.Report {
 	u.t.Helper()
-	cfg := live.Config{Role: role, Identity: u.judge, Remote: u.id.PeerID(), Timeout: timeout, Open: u.respond}
-	if role == live.Dialer {
-		cfg.Open = u.dial
-	}
-	report, err := live.Run(u.t.Context(), cfg)
+	report, err := live.Run(u.t.Context(), u.config(role))
 	require.NoError(u.t, err)
 	u.running.Wait()
 	return report
 }
 
+func (u *underTest) base() connect.Config {
+	return connect.Config{
+		Identity: u.id, Manifest: toyworld.HostManifest(), Allow: []connect.PeerID{u.judge.PeerID()},
+		Tools: toyworld.Tools(), Nonces: u.nonces, InvokeTimeout: time.Second,
+	}
+}
+
+// responder is this library's responder.
+func responder(ctx context.Context, u *underTest, t connect.Transport) {
+	if r, err := connect.Accept(ctx, t, connect.ResponderConfig{Config: u.base()}); err == nil {
+		_ = r.Wait()
+	}
+}
+
+// dialer is this library's dialer, which invokes a tool at once.
+func dialer(ctx context.Context, u *underTest, t connect.Transport) {
+	a, err := connect.Dial(ctx, t, connect.DialConfig{Config: u.base(), Remote: u.judge.PeerID()})
+	if err != nil {
+		return
+	}
+	u.running.Go(func() { _, _ = a.InvokeTool(ctx, toyworld.RollDiceID, map[string]int{"count": 1}) })
+	_ = a.Wait()
+}
+
+var halves = map[live.Role]func(context.Context, *underTest, connect.Transport){
+	live.Responder: responder, live.Dialer: dialer,
+}
+
+func textOf(t testing.TB, r *live.Report) string {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, r.WriteText(&b))
+	return b.String()
+}
+
 func TestThisLibraryPassesEveryRuleInBothRoles(t *testing.T) {
-	for _, role := range []live.Role{live.Responder, live.Dialer} {
+	for role, half := range halves {
 		t.Run(string(role), func(t *testing.T) {
-			report := newUnderTest(t).run(role, 10*time.Second)
-			require.NoError(t, report.WriteText(os.Stdout))
-			for _, r := range report.Results {
-				assert.Equal(t, live.Pass, r.Verdict, "%s: %s", r.Rule, r.Detail)
-			}
-			assert.True(t, report.OK)
-			assert.Equal(t, toyworld.RollDiceID, report.Tool)
-			_, err := json.Marshal(report)
-			require.NoError(t, err)
+			synctest.Test(t, func(t *testing.T) {
+				report := newUnderTest(t, half).run(role)
+				for _, r := range report.Results {
+					assert.Equal(t, live.Pass, r.Verdict, "%s: %s", r.Rule, r.Detail)
+				}
+				assert.True(t, report.OK)
+				assert.Equal(t, toyworld.RollDiceID, report.Tool)
+				assert.Contains(t, textOf(t, report), fmt.Sprintf("\n%d passed, 0 failed, 0 lenient, 0 not run\n", len(report.Results)))
+				encoded, err := json.Marshal(report)
+				require.NoError(t, err)
+				assert.Contains(t, string(encoded), `"verdict":"pass"`)
+			})
 		})
 	}
 }
 
-var _ = spoke.CodeInternalError
+func TestAPeerThatAcceptsEverythingPassesNoRefusal(t *testing.T) {
+	for _, role := range []live.Role{live.Responder, live.Dialer} {
+		t.Run(string(role), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				report := newUnderTest(t, gullible(role)).run(role)
+				assert.False(t, report.OK)
+				for _, r := range report.Results {
+					if !strings.Contains(r.Rule, "refused") && !strings.Contains(r.Rule, "ends the") && !strings.HasSuffix(r.Rule, "accepted once") {
+						continue
+					}
+					want := live.Fail
+					if r.Stricter {
+						want = live.Lenient
+					}
+					assert.Equal(t, want, r.Verdict, "%s: %s", r.Rule, r.Detail)
+					assert.NotEmpty(t, r.Detail, r.Rule)
+				}
+			})
+		})
+	}
+}
+
+// fault breaks a peer that is honest otherwise, in what it sends.
+type fault struct {
+	rule    string // the rule that must notice
+	verdict live.Verdict
+	change  func(frame string) []string
+}
+
+func TestAFaultOfAPeerIsNoticedByItsRule(t *testing.T) {
+	replace := func(old, with string) func(string) []string {
+		return func(frame string) []string { return []string{strings.Replace(frame, old, with, 1)} }
+	}
+	for name, f := range map[string]fault{
+		"answers are sent twice": {"requests in flight", live.Fail, func(frame string) []string {
+			if strings.Contains(frame, `"payload"`) {
+				return []string{frame, frame}
+			}
+			return []string{frame}
+		}},
+		"answers are not signed":               {"an honest request is answered", live.Fail, replace(`"signature":"`, `"signatur":"`)},
+		"answers are for another sequence":     {"an honest request is answered", live.Fail, replace(`"sequence":0`, `"sequence":7`)},
+		"failures have no extensions":          {"a failure carries an error", live.Fail, replace(`"code":"op_unsupported"`, `"kode":"op_unsupported"`)},
+		"successes have no result":             {"a success carries a payload", live.Fail, replace(`"result":`, `"value":`)},
+		"a refusal has another code":           {"a sequence ahead is refused", live.Fail, replace(`"code":"invalid_sequence"`, `"code":"nope"`)},
+		"a refused signature has another kind": {"a request without a signature", live.Fail, replace(`"kind":"envelope_auth_missing"`, `"kind":"x"`)},
+	} {
+		for role, half := range halves {
+			t.Run(name+", "+string(role), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					u := newUnderTest(t, func(ctx context.Context, u *underTest, inner connect.Transport) {
+						half(ctx, u, &faulty{Transport: inner, id: u.id, change: f.change})
+					})
+					assertVerdict(t, u.run(role), f.rule, f.verdict)
+				})
+			})
+		}
+	}
+}
+
+func assertVerdict(t testing.TB, report *live.Report, rule string, verdict live.Verdict) {
+	t.Helper()
+	found := false
+	for _, r := range report.Results {
+		if strings.Contains(r.Rule, rule) {
+			found = true
+			assert.Equal(t, verdict, r.Verdict, "%s: %s", r.Rule, r.Detail)
+		}
+	}
+	assert.True(t, found, "no rule %q", rule)
+}
+
+// alwaysFresh is a nonce store that remembers nothing.
+type alwaysFresh struct{}
+
+func (alwaysFresh) Accept(connect.PeerID, string) (bool, error) { return true, nil }
+
+func TestAPeerWithoutAMemoryOfNoncesIsLenient(t *testing.T) {
+	for role, rule := range map[live.Role]string{live.Responder: "a hello is accepted once", live.Dialer: "a responder's nonce is accepted once"} {
+		synctest.Test(t, func(t *testing.T) {
+			u := newUnderTest(t, halves[role])
+			u.nonces = alwaysFresh{}
+			report := u.run(role)
+			assertVerdict(t, report, rule, live.Lenient)
+			assert.True(t, report.OK, "a lenient peer has not failed")
+			assert.Equal(t, 1, report.Lenient)
+		})
+	}
+}
+
+func TestAPeerThatNeverAnswersFailsWithoutHangingTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent := newUnderTest(t, func(ctx context.Context, _ *underTest, t connect.Transport) {
+			for {
+				if _, err := t.Recv(ctx); err != nil {
+					return
+				}
+			}
+		})
+		_, err := live.Run(t.Context(), silent.config(live.Responder))
+		assert.ErrorContains(t, err, "no session with the peer")
+		silent.running.Wait()
+	})
+}
+
+func TestAPeerWithoutToolsIsJudgedByOpsThatNobodyServes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnderTest(t, func(ctx context.Context, u *underTest, inner connect.Transport) {
+			cfg := u.base()
+			cfg.Manifest.Tools, cfg.Manifest.Capabilities = nil, []string{connect.CapabilityBaseline}
+			if r, err := connect.Accept(ctx, inner, connect.ResponderConfig{Config: cfg}); err == nil {
+				_ = r.Wait()
+			}
+		})
+		report := u.run(live.Responder)
+		assertVerdict(t, report, "a success carries a payload", live.NotRun)
+		assertVerdict(t, report, "a sequence ahead is refused", live.Pass)
+		assert.True(t, report.OK)
+		assert.Empty(t, report.Tool)
+	})
+}
+
+func TestWhatARunIsToldIsUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnderTest(t, responder)
+		cfg := u.config(live.Responder)
+		cfg.Tool, cfg.Args = toyworld.LoreLookupID, json.RawMessage(`{"entry_id":"nobody"}`)
+		manifest, err := json.Marshal(toyworld.AppManifest())
+		require.NoError(t, err)
+		cfg.Manifest, cfg.Remote = manifest, ""
+		var seen []live.Result
+		cfg.Progress = func(r live.Result) { seen = append(seen, r) }
+		report, err := live.Run(t.Context(), cfg)
+		require.NoError(t, err)
+		u.running.Wait()
+		assert.Equal(t, report.Results, seen)
+		assert.Equal(t, u.id.PeerID(), report.Peer, "whoever was met")
+		assert.Equal(t, toyworld.LoreLookupID, report.Tool)
+		for _, r := range report.Results {
+			if strings.Contains(r.Rule, "a success carries") {
+				assert.Contains(t, r.Detail, "KNOWLEDGE_ENTRY_NOT_FOUND")
+			}
+		}
+	})
+}
+
+func TestARunThatIsCanceledReportsTheRestAsNotRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnderTest(t, responder)
+		ctx, cancel := context.WithCancel(t.Context())
+		cfg := u.config(live.Responder)
+		cfg.Progress = func(live.Result) { cancel() }
+		report, err := live.Run(ctx, cfg)
+		require.NoError(t, err)
+		u.running.Wait()
+		assert.Equal(t, 1, report.Passed)
+		assert.Equal(t, len(report.Results)-1, report.NotRun)
+	})
+}
+
+func TestAConfigThatLacksSomethingIsRefused(t *testing.T) {
+	u := newUnderTest(t, responder)
+	for name, spoil := range map[string]func(*live.Config){
+		"no role":     func(c *live.Config) { c.Role = "" },
+		"no opener":   func(c *live.Config) { c.Open = nil },
+		"no identity": func(c *live.Config) { c.Identity = nil },
+	} {
+		cfg := u.config(live.Responder)
+		spoil(&cfg)
+		_, err := live.Run(t.Context(), cfg)
+		assert.Error(t, err, name)
+	}
+	cfg := u.config(live.Dialer)
+	cfg.Open = func(context.Context) (connect.Transport, error) { return nil, errors.New("nobody there") }
+	_, err := live.Run(t.Context(), cfg)
+	assert.ErrorContains(t, err, "nobody there")
+}

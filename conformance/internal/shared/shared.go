@@ -1,0 +1,42 @@
+// Package shared finds test data that lies beside the repository and is no part of it:
+// fixtures of the protocol's public repository and recorded sessions. Tests that need it
+// are skipped where it is not there, and say so.
+package shared
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// Variable names the environment variable that says where the data is.
+const Variable = "SPOKE_SHARED"
+
+// Missing is why a test is skipped.
+const Missing = "skipped: no shared vectors beside the repository; set " + Variable + " to their folder"
+
+// Dir returns the folder, false when there is none: the one that the environment names,
+// else a folder called shared next to the repository.
+func Dir() (string, bool) {
+	if dir := os.Getenv(Variable); dir != "" {
+		return dir, isShared(dir)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return "", false
+	}
+	for {
+		if dir := filepath.Join(here, "shared"); isShared(dir) {
+			return dir, true
+		}
+		parent := filepath.Dir(here)
+		if parent == here {
+			return "", false
+		}
+		here = parent
+	}
+}
+
+func isShared(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "vectors", "README.md"))
+	return err == nil
+}

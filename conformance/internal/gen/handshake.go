@@ -35,7 +35,6 @@ func probe() file {
 			{Name: "a probe that somebody else answers stops the invoke", Invokes: 1, Answer: &reply{Change: "other_key"}, Sends: []string{probeTool}, Result: internal("envelope_auth_invalid")},
 			{Name: "a probe answered without a signature stops the invoke", Invokes: 1, Answer: &reply{Change: "no_signature"}, Sends: []string{probeTool}, Result: internal("envelope_auth_missing")},
 			{Name: "a probe answered for another sequence stops the invoke", Invokes: 1, Answer: &reply{Set: map[string]any{"sequence": 7}}, Sends: []string{probeTool}, Result: internal("correlation_mismatch")},
-			{Name: "a probe that does not verify stops every invoke that waits for it", Invokes: 3, Answer: &reply{Change: "payload"}, Sends: []string{probeTool}, Result: internal("envelope_auth_invalid")},
 		})},
 	}
 }

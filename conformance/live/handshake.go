@@ -119,15 +119,9 @@ func opening(name string, change func(wire.Object), after string) rule {
 		change = func(wire.Object) {}
 	}
 	return rule{name, 4, false, func(ctx context.Context, s *script) error {
-		s.discard()
-		c, err := s.open(ctx)
-		if err != nil {
-			return err
-		}
-		defer c.Transport.Close()
-		waiting, cancel := s.reaction(ctx)
-		defer cancel()
-		taken, err := c.greetDialer(waiting, func(*draft) {}, change, after)
+		taken, err := s.meeting(ctx, func(c *conn, ctx context.Context) (bool, error) {
+			return c.greetDialer(ctx, func(*draft) {}, change, after)
+		})
 		return variant{}.judge(taken, err)
 	}}
 }

@@ -3,7 +3,7 @@ package live
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"strings"
 
 	"github.com/spoke-peer/spoke-go/conformance/internal/wire"
@@ -110,7 +110,7 @@ func (v variant) judge(taken bool, err error) error {
 	case err != nil:
 		return err
 	case v.good && !taken:
-		return fmt.Errorf("refused")
+		return errRefused
 	case !v.good && taken:
 		return acceptedf("accepted")
 	}
@@ -118,8 +118,19 @@ func (v variant) judge(taken bool, err error) error {
 }
 
 // greet plays a handshake with a changed hello and reports whether the peer under test
-// accepted it. A peer that neither goes on nor hangs up is an error.
+// accepted it.
 func (s *script) greet(ctx context.Context, change func(*draft)) (bool, error) {
+	return s.meeting(ctx, func(c *conn, ctx context.Context) (bool, error) {
+		if s.Role == Responder {
+			return c.greetResponder(ctx, change)
+		}
+		return c.greetDialer(ctx, change, func(wire.Object) {}, "")
+	})
+}
+
+// meeting opens a connection for one handshake. A peer that neither goes on nor hangs up
+// is an error.
+func (s *script) meeting(ctx context.Context, play func(*conn, context.Context) (bool, error)) (bool, error) {
 	s.discard()
 	c, err := s.open(ctx)
 	if err != nil {
@@ -128,23 +139,26 @@ func (s *script) greet(ctx context.Context, change func(*draft)) (bool, error) {
 	defer c.Transport.Close()
 	waiting, cancel := s.reaction(ctx)
 	defer cancel()
-	if s.Role == Responder {
-		return c.greetResponder(waiting, change)
+	return play(c, waiting)
+}
+
+// sendHello sends a hello, changed, and reports whether it left: a peer that hung up
+// before has refused it. An empty peerNonce makes an initiator's.
+func (c *conn) sendHello(ctx context.Context, peerNonce string, change func(*draft)) (bool, error) {
+	d := &draft{id: c.ID, doc: wire.Object{"protocol_version": 1, "peer_id": c.ID.PeerID(), "nonce": newNonce(), "host": c.script.host()}}
+	if peerNonce != "" {
+		d.set("peer_nonce", peerNonce)
 	}
-	return c.greetDialer(waiting, change, func(wire.Object) {}, "")
+	change(d)
+	hello, err := d.frame()
+	return err == nil && c.Send(ctx, hello) == nil, err
 }
 
 // greetResponder sends an initiator's hello. A session in return means that it was
 // accepted.
 func (c *conn) greetResponder(ctx context.Context, change func(*draft)) (bool, error) {
-	d := &draft{id: c.ID, doc: wire.Object{"protocol_version": 1, "peer_id": c.ID.PeerID(), "nonce": newNonce(), "host": c.script.host()}}
-	change(d)
-	hello, err := d.frame()
-	if err != nil {
+	if sent, err := c.sendHello(ctx, "", change); !sent {
 		return false, err
-	}
-	if c.Send(ctx, hello) != nil {
-		return false, nil
 	}
 	for {
 		f, err := c.Recv(ctx)
@@ -152,13 +166,17 @@ func (c *conn) greetResponder(ctx context.Context, change func(*draft)) (bool, e
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("neither accepted nor hung up")
+			return false, errUndecided
 		}
 		if f.Has("initiator_peer_id") {
 			return true, nil
 		}
 	}
 }
+
+var errRefused = errors.New("refused")
+
+var errUndecided = errors.New("neither accepted nor hung up")
 
 // greetDialer answers a dialer's hello with a responder's hello and a session, each
 // changed. An answer to a request in that session means that both were accepted.
@@ -167,17 +185,8 @@ func (c *conn) greetDialer(ctx context.Context, change func(*draft), session fun
 	if err != nil {
 		return false, &skipped{err.Error()}
 	}
-	d := &draft{id: c.ID, doc: wire.Object{
-		"protocol_version": 1, "peer_id": c.ID.PeerID(), "nonce": newNonce(),
-		"peer_nonce": asked.Hello.TextOf("nonce"), "host": c.script.host(),
-	}}
-	change(d)
-	hello, err := d.frame()
-	if err != nil {
+	if sent, err := c.sendHello(ctx, asked.Hello.TextOf("nonce"), change); !sent {
 		return false, err
-	}
-	if c.Send(ctx, hello) != nil {
-		return false, nil
 	}
 	doc := c.Session(c.Remote, c.script.snapshot(asked))
 	session(doc)
@@ -204,5 +213,5 @@ func (c *conn) alive(ctx context.Context) (bool, error) {
 	case ctx.Err() == nil:
 		return false, nil
 	}
-	return false, fmt.Errorf("neither accepted nor hung up")
+	return false, errUndecided
 }

@@ -32,6 +32,16 @@ func embedded(t testing.TB) fstest.MapFS {
 	return files
 }
 
+// few is a set of two files and their index.
+func few(t testing.TB) fstest.MapFS {
+	t.Helper()
+	all := embedded(t)
+	return fstest.MapFS{
+		"dispatch.json": all["dispatch.json"], "tool_ids.json": all["tool_ids.json"],
+		vectors.IndexName: {Data: []byte(`{"format":1,"groups":{"dispatch":{"cases":12},"tool_ids":{"cases":23}}}`)},
+	}
+}
+
 func textOf(t testing.TB, r *Report) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -141,7 +151,7 @@ func TestACaseThatSaysSomethingElseFails(t *testing.T) {
 
 func TestAFileThatIsMissingOrShrunkenFails(t *testing.T) {
 	for name, change := range map[string]func(files fstest.MapFS){
-		"a file is missing": func(files fstest.MapFS) { delete(files, "echo.json") },
+		"a file is missing": func(files fstest.MapFS) { delete(files, "tool_ids.json") },
 		"a file has lost a case": func(files fstest.MapFS) {
 			text := string(files["dispatch.json"].Data)
 			cut := strings.LastIndex(text, ",\n  {")
@@ -158,7 +168,8 @@ func TestAFileThatIsMissingOrShrunkenFails(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files := embedded(t)
+			files := few(t)
+			require.True(t, Run(t.Context(), files, Options{}).OK)
 			change(files)
 			report := Run(t.Context(), files, Options{})
 			assert.False(t, report.OK)

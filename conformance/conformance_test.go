@@ -86,7 +86,7 @@ var outcomes = map[string]func(c map[string]any){
 	"hello sign": flip("jcs_hex"), "hello verify": flip("result"),
 	"envelope sign": flip("envelope"), "envelope verify": flip("result"),
 	"payloads sign": flip("jcs_hex"), "payloads verify": flip("result"),
-	"ports cases": put("op", "check"), "ports sign": flip("jcs_hex"),
+	"ports cases": put("requires", "another-capability"), "ports sign": flip("jcs_hex"),
 	"dispatch cases":        func(c map[string]any) { c["required"] = "another-capability" },
 	"toy_world descriptors": put("jcs_hex", "7b7d"), "toy_world hello": flip("signature"), "toy_world session": flip("jcs_hex"),
 	"sequence cases":     func(c map[string]any) { last(c, "steps")["answer"] = "another" },

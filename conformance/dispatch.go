@@ -63,9 +63,13 @@ type portCase struct {
 	Requires string `json:"requires"`
 }
 
-// checkPort holds that a port is no core op, and that a peer that serves no ports
-// denies it though its capability was negotiated.
+// checkPort asks for the capability of a port, holds that it is no core op, and that a
+// peer that serves no ports denies it though its capability was negotiated.
 func checkPort(ctx context.Context, c portCase) error {
+	required, _ := connect.PortCapability(c.Op)
+	if err := same("capability", c.Requires, required); err != nil {
+		return err
+	}
 	if capability, ok := connect.CoreCapability(c.Op); ok {
 		return &mismatch{"no core op", "one that requires " + capability}
 	}

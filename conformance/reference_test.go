@@ -6,7 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,9 +40,8 @@ type fixtureKind struct {
 	accept func(t *testing.T, doc json.RawMessage) error
 	// again decodes a fixture into this library's type and encodes it.
 	again func(doc json.RawMessage) (json.RawMessage, error)
-	// unjudged are rules of the reference's schema, by their beginning or, behind
-	// "…", by their end, that this library does not hold a document to, each with its
-	// reason.
+	// unjudged are rules of the reference's schema, as patterns, that this
+	// library does not hold a document to, each with its reason.
 	unjudged map[string]string
 }
 
@@ -54,47 +53,51 @@ var fixtureKinds = []fixtureKind{
 	{"session", "conn_tw_session.json", "connect/connect-session.schema.json", acceptSession, signedAgain(connect.SessionEnvelope), unsignedMembers},
 	{"request", "conn_tw_invoke_*_request.json", "connect/connect-invoke-request.schema.json", acceptRequest, signedAgain(connect.RequestEnvelope), echoedOnly},
 	{"response", "conn_tw_invoke_*_response.json", "connect/connect-invoke-response.schema.json", acceptResponse, signedAgain(connect.ResponseEnvelope), readableErrors},
-	{"knowledge entry", "kb_tw_*.json", "data/knowledge-entry.schema.json", acceptAs[spoke.KnowledgeEntry], again[spoke.KnowledgeEntry], openData},
-	{"relation", "rel_tw_*.json", "data/relation.schema.json", acceptAs[spoke.Relation], again[spoke.Relation], openData},
-	{"timeline event", "evt_tw_*.json", "data/timeline-event.schema.json", acceptAs[spoke.TimelineEvent], again[spoke.TimelineEvent], openData},
-	{"finding", "fnd_tw_*.json", "data/finding.schema.json", acceptAs[spoke.Finding], again[spoke.Finding], openData},
-	{"rule", "rule_tw_*.json", "data/rule.schema.json", acceptAs[spoke.Rule], again[spoke.Rule], openData},
-	{"source anchor", "anchor_tw_*.json", "data/source-anchor.schema.json", acceptAs[spoke.SourceAnchor], again[spoke.SourceAnchor], openData},
-	{"mind state", "mind_tw_*.json", "data/mind-state.schema.json", acceptAs[spoke.MindState], again[spoke.MindState], openData},
-	{"assemble packet", "pkt_tw_*.json", "data/assemble-packet.schema.json", acceptAs[spoke.AssemblePacket], again[spoke.AssemblePacket], openData},
-	{"project request", "op_tw_project_request.json", "project-request.schema.json", acceptAs[spoke.ProjectRequest], again[spoke.ProjectRequest], openData},
-	{"project response", "op_tw_project_response.json", "project-response.schema.json", acceptAs[spoke.ProjectResponse], again[spoke.ProjectResponse], openData},
-	{"compute request", "op_tw_compute_*request.json", "compute-request.schema.json", acceptAs[spoke.ComputeRequest], again[spoke.ComputeRequest], openData},
-	{"compute response", "op_tw_compute_*response.json", "compute-response.schema.json", acceptAs[spoke.ComputeResponse], again[spoke.ComputeResponse], openData},
+	dataKind[spoke.KnowledgeEntry]("knowledge entry", "kb_tw_*.json", "data/knowledge-entry.schema.json"),
+	dataKind[spoke.Relation]("relation", "rel_tw_*.json", "data/relation.schema.json"),
+	dataKind[spoke.TimelineEvent]("timeline event", "evt_tw_*.json", "data/timeline-event.schema.json"),
+	dataKind[spoke.Finding]("finding", "fnd_tw_*.json", "data/finding.schema.json"),
+	dataKind[spoke.Rule]("rule", "rule_tw_*.json", "data/rule.schema.json"),
+	dataKind[spoke.MindState]("mind state", "mind_tw_*.json", "data/mind-state.schema.json"),
+	dataKind[spoke.AssemblePacket]("assemble packet", "pkt_tw_*.json", "data/assemble-packet.schema.json"),
+	dataKind[spoke.SourceAnchor]("source anchor", "anchor_tw_*.json", "data/source-anchor.schema.json"),
+	dataKind[spoke.ProjectRequest]("project request", "op_tw_project_request.json", "project-request.schema.json"),
+	dataKind[spoke.ProjectResponse]("project response", "op_tw_project_response.json", "project-response.schema.json"),
+	dataKind[spoke.ComputeRequest]("compute request", "op_tw_compute*_request.json", "compute-request.schema.json"),
+	dataKind[spoke.ComputeResponse]("compute response", "op_tw_compute*_response.json", "compute-response.schema.json"),
 }
 
-// openData is the one rule that data types are not held to.
-var openData = map[string]string{
-	"… has an unknown member": "members that this library does not know survive a round trip",
+// dataKind is a kind of data that is judged by decoding it.
+func dataKind[T any](name, files, schema string) fixtureKind {
+	decodes := func(_ *testing.T, doc json.RawMessage) error {
+		var v T
+		return json.Unmarshal(doc, &v)
+	}
+	return fixtureKind{name, files, schema, decodes, again[T], keptMembers}
 }
 
-// acceptAs accepts what decodes as a T.
-func acceptAs[T any](_ *testing.T, doc json.RawMessage) error {
-	var v T
-	return json.Unmarshal(doc, &v)
+// keptMembers are the rules about members that nobody knows: data types keep them, so
+// that what a later version adds survives.
+var keptMembers = map[string]string{
+	` has an unknown member$`: "unknown members are kept",
 }
 
 // unsignedMembers are the rules about what no decision is made of.
 var unsignedMembers = map[string]string{
-	" lacks extensions": "extensions are never used for a decision",
-	"/extensions":       "extensions are never used for a decision",
+	`^ lacks extensions$`: "extensions are never used for a decision",
+	`^/extensions`:        "extensions are never used for a decision",
 }
 
 // The rules that this library leaves alone in the other envelopes.
 var (
 	echoedOnly = and(unsignedMembers, map[string]string{
-		"/request_id is too short": "an empty request id is as good as any: it is only echoed",
+		`^/request_id is too short$`: "an empty request id is as good as any: it is only echoed",
 	})
 	readableErrors = and(unsignedMembers, map[string]string{
-		"/error lacks message":           "a failure whose code can be read is told to the caller",
-		"/error lacks extensions":        "a failure whose code can be read is told to the caller",
-		"/error has an unknown member":   "a failure whose code can be read is told to the caller",
-		"/error/extensions has a member": "extensions are never used for a decision",
+		`^/error lacks message$`:          "a failure whose code can be read is told to the caller",
+		`^/error lacks extensions$`:       "a failure whose code can be read is told to the caller",
+		`^/error has an unknown member$`:  "a failure whose code can be read is told to the caller",
+		`^/error/extensions has a member`: "extensions are never used for a decision",
 	})
 )
 
@@ -194,8 +197,8 @@ func TestAMutantOfAReferenceFixtureIsRefused(t *testing.T) {
 }
 
 func (k fixtureKind) isUnjudged(rule string) bool {
-	for part := range k.unjudged {
-		if end, ok := strings.CutPrefix(part, "…"); ok && strings.HasSuffix(rule, end) || strings.HasPrefix(rule, part) {
+	for pattern := range k.unjudged {
+		if regexp.MustCompile(pattern).MatchString(rule) {
 			return true
 		}
 	}

@@ -24,5 +24,7 @@ func Accept(ctx context.Context, t Transport, cfg ResponderConfig) (*Responder, 
 	if err != nil {
 		return nil, err
 	}
-	return &Responder{newSession(ep, t, est, cfg.SkipProofOfPossession)}, nil
+	s := newSession(ep, t, est, cfg.SkipProofOfPossession)
+	s.start()
+	return &Responder{s}, nil
 }

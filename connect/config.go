@@ -80,9 +80,12 @@ type Config struct {
 	// problems. Otherwise [Session.RemoteManifestProblems] lists them.
 	RefuseImperfectManifest bool
 
-	// Logger gets what happens to the session, never payloads or keys. Nil
+	// Logger gets what happens to the session, never payloads, keys or tokens. Nil
 	// discards it.
 	Logger *slog.Logger
+
+	// Metrics counts what happens to the session. Nil counts nothing.
+	Metrics Metrics
 }
 
 // DialConfig is [Config] and the peer to dial.
@@ -180,6 +183,9 @@ func (c *Config) setDefaults() {
 	c.Limits.setDefaults()
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Metrics == nil {
+		c.Metrics = noMetrics{}
 	}
 }
 

@@ -34,6 +34,11 @@ func Dial(ctx context.Context, t Transport, cfg DialConfig) (*RemoteAdapter, err
 		t.Close()
 		return nil, refuse(CodeInvalidConfig, "%w", err)
 	}
+	return dialWith(ctx, t, ep, check)
+}
+
+// dialWith is [Dial] with a checked configuration.
+func dialWith(ctx context.Context, t Transport, ep *endpoint, check HelloCheck) (*RemoteAdapter, error) {
 	est, err := runHandshake(ctx, t, ep, func(h *handshake) (*established, *HandshakeError) {
 		return h.dial(check)
 	})
@@ -41,6 +46,7 @@ func Dial(ctx context.Context, t Transport, cfg DialConfig) (*RemoteAdapter, err
 		return nil, err
 	}
 	s := newSession(ep, t, est, true)
+	s.start()
 	return &RemoteAdapter{Session: s, Ports: NewPorts(s)}, nil
 }
 
@@ -57,7 +63,7 @@ func newDialer(cfg DialConfig) (*endpoint, HelloCheck, error) {
 	if check.Peer == ep.Identity.PeerID() {
 		return nil, HelloCheck{}, fmt.Errorf("config: the dialed peer has this peer's own key")
 	}
-	if !ep.allowed[check.Peer] {
+	if !ep.roster.allows(check.Peer) {
 		return nil, HelloCheck{}, fmt.Errorf("config: Allow does not contain the dialed peer %s", check.Peer)
 	}
 	return ep, check, nil

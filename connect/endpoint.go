@@ -4,7 +4,6 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/spoke-peer/spoke-go/internal/jcs"
@@ -12,27 +11,32 @@ import (
 )
 
 // endpoint is a checked [Config]: what all sessions of one side have in common. It is
-// read-only.
+// read-only but for the roster.
 type endpoint struct {
 	Config
 	host    json.RawMessage // the manifest, canonical
-	allowed map[PeerID]bool
-	keys    map[PeerID]ed25519.PublicKey // explicit ones
+	roster  *roster
 	schemas map[string]*manifest.ToolSchemas
 	ops     map[string]Op
+	opened  *lineWindow // of the log, shared by all sessions
+	ended   *lineWindow
 }
 
 // newEndpoint checks cfg. Every error is a mistake of the application's.
 func newEndpoint(cfg Config, keys map[PeerID]ed25519.PublicKey) (*endpoint, error) {
 	cfg.setDefaults()
-	ep := &endpoint{Config: cfg, keys: maps.Clone(keys)}
+	ep := &endpoint{
+		Config: cfg, roster: new(roster),
+		opened: &lineWindow{most: sessionLines}, ended: &lineWindow{most: sessionLines},
+	}
 	if cfg.Identity == nil || cfg.Identity.private == nil {
 		return nil, fmt.Errorf("config: no Identity")
 	}
 	if ep.Nonces == nil {
 		ep.Nonces = &cfg.Identity.met.nonces
 	}
-	for _, step := range []func() error{ep.check, ep.checkPeers, ep.checkManifest, ep.checkOps} {
+	checkPeers := func() error { return ep.roster.replace(ep.Allow, keys) }
+	for _, step := range []func() error{ep.check, checkPeers, ep.checkManifest, ep.checkOps} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("config: %w", err)
 		}
@@ -40,20 +44,22 @@ func newEndpoint(cfg Config, keys map[PeerID]ed25519.PublicKey) (*endpoint, erro
 	return ep, nil
 }
 
-func (ep *endpoint) checkPeers() error {
-	ep.allowed = make(map[PeerID]bool, len(ep.Allow))
-	for _, peer := range ep.Allow {
-		if _, err := peer.PublicKey(); err != nil {
-			return fmt.Errorf("allowlist: %w", err)
-		}
-		ep.allowed[peer] = true
+// with returns the endpoint for one peer: what options leave nil stays as it is.
+func (ep *endpoint) with(options PeerOptions) (*endpoint, error) {
+	if options.Tools == nil && options.Ops == nil && options.Ports == nil {
+		return ep, nil
 	}
-	for peer, key := range ep.keys {
-		if id, err := NewPeerID(key); err != nil || id != peer {
-			return fmt.Errorf("peer keys: the key for %q does not belong to that id", peer)
-		}
+	own := *ep
+	if options.Tools != nil {
+		own.Tools = options.Tools
 	}
-	return nil
+	if options.Ops != nil {
+		own.Ops = options.Ops
+	}
+	if options.Ports != nil {
+		own.Ports = options.Ports
+	}
+	return &own, own.checkOps()
 }
 
 // helloOverhead is room for what a hello or session holds beside the manifest: two
@@ -109,14 +115,6 @@ func (ep *endpoint) checkOps() error {
 		ep.ops[op.Name] = op
 	}
 	return nil
-}
-
-// keyOf returns the key by which an allowed peer is verified.
-func (ep *endpoint) keyOf(peer PeerID) (ed25519.PublicKey, error) {
-	if key, ok := ep.keys[peer]; ok {
-		return key, nil
-	}
-	return peer.PublicKey()
 }
 
 // negotiate returns the capabilities that both manifests list, in the responder's

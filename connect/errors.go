@@ -21,6 +21,23 @@ var (
 	ErrMalformedFrame = errors.New("malformed frame")
 	// ErrPeerNotReading: replies pile up, or a write did not finish in time.
 	ErrPeerNotReading = errors.New("peer does not read")
+	// ErrPeerSilent: nothing came from the peer for so long that it must be gone. A
+	// transport that watches its peer returns it from Recv.
+	ErrPeerSilent = errors.New("peer is silent")
+)
+
+// Reasons for which a [Server] ends a session or refuses one.
+var (
+	// ErrServerClosed: the server was shut down or closed.
+	ErrServerClosed = errors.New("server closed")
+	// ErrServerBusy: as many handshakes or sessions are under way as may be.
+	ErrServerBusy = errors.New("server busy")
+	// ErrPeerRemoved: the peer is not on the allowlist any more.
+	ErrPeerRemoved = errors.New("peer removed from the allowlist")
+	// ErrReplaced: the peer opened another session, which takes the place of this one.
+	ErrReplaced = errors.New("replaced by a later session of the peer")
+	// ErrNotProven: the peer opened a session and could sign nothing in it.
+	ErrNotProven = errors.New("peer did not prove that it holds its key")
 )
 
 // HandshakeKind tells apart the ways in which a handshake can fail.
@@ -51,6 +68,9 @@ const (
 	CodeInvalidConfig    = "invalid_config"
 	CodeCanceled         = "canceled"
 	CodeNonceStoreFailed = "nonce_store_failed"
+	CodeServerClosed     = "server_closed"
+	CodeServerBusy       = "server_busy"
+	CodeSecondSession    = "second_session"
 )
 
 // HandshakeError is why [Dial] or [Accept] returned no session. The transport is
@@ -95,7 +115,10 @@ func refuse(code, format string, args ...any) *HandshakeError {
 // closedReject is what callers of a session that ended for cause get.
 func closedReject(cause error) *spoke.Reject {
 	err := ErrSessionClosed
-	if cause != nil && !errors.Is(cause, ErrSessionClosed) {
+	switch {
+	case errors.Is(cause, ErrSessionClosed):
+		err = cause
+	case cause != nil:
 		err = fmt.Errorf("%w: %w", ErrSessionClosed, cause)
 	}
 	return spoke.Rejectf(spoke.CodeInternalError, "%w", err).WithKind(spoke.KindSessionClosed).WithCause(err)

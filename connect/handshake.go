@@ -21,6 +21,10 @@ type handshake struct {
 	transport Transport
 	ctx       context.Context
 	parent    context.Context
+
+	// admit is asked by a responder about a peer that was verified, before it is
+	// answered. Nil admits.
+	admit func(PeerID) *HandshakeError
 }
 
 // established is what a finished handshake hands to the session.
@@ -46,6 +50,7 @@ func runHandshake(ctx context.Context, t Transport, ep *endpoint, half func(*han
 	}
 	if failure != nil {
 		t.Close()
+		ep.Metrics.HandshakeRefused(failure.Code)
 		return nil, failure
 	}
 	limitReads(t, ep.Limits.FrameBytes)
@@ -157,7 +162,7 @@ func (h *handshake) readSession(e *envelope, r *remote) (*established, *Handshak
 		sessionID:  id,
 		initiator:  true,
 		remote:     r,
-		negotiated: negotiate(h.ep.Manifest.Capabilities, r.manifest.Capabilities),
+		negotiated: negotiate(h.ep.Manifest.Capabilities, r.capabilities),
 		openedAt:   opened,
 	}, nil
 }
@@ -209,7 +214,10 @@ func (h *handshake) accept() (*established, *HandshakeError) {
 	if failure := h.receive(&e); failure != nil {
 		return nil, failure
 	}
-	claimed, _ := e.text(fieldPeerID)
+	claimed, ok := e.limitedText(fieldPeerID, maxPeerIDLength)
+	if !ok {
+		claimed = "" // nobody's; it would go into errors and logs
+	}
 	est, failure := h.answer(&e, PeerID(claimed))
 	if failure != nil {
 		failure.Peer, _ = ParsePeerID(claimed)
@@ -219,13 +227,13 @@ func (h *handshake) accept() (*established, *HandshakeError) {
 
 // answer judges the dialer's hello, gates first, and sends both answers.
 func (h *handshake) answer(e *envelope, claimed PeerID) (*established, *HandshakeError) {
-	if !h.ep.allowed[claimed] {
+	if !h.ep.roster.allows(claimed) {
 		return nil, refuse(CodePeerNotAllowed, "the peer is not on the allowlist")
 	}
 	if claimed == h.ep.Identity.PeerID() {
 		return nil, refuse(CodePeerNotAllowed, "the peer claims this peer's own key")
 	}
-	key, err := h.ep.keyOf(claimed)
+	key, err := h.ep.roster.keyOf(claimed)
 	if err != nil {
 		return nil, refuse(CodePeerNotAllowed, "no key for the peer: %w", err)
 	}
@@ -234,6 +242,9 @@ func (h *handshake) answer(e *envelope, claimed PeerID) (*established, *Handshak
 		return nil, failure
 	}
 	r, failure := h.ep.acceptHello(e, check, h.ep.Nonces)
+	if failure == nil && h.admit != nil {
+		failure = h.admit(r.peer)
+	}
 	if failure != nil {
 		return nil, failure
 	}
@@ -249,7 +260,7 @@ func (h *handshake) openSession(r *remote) (*established, *HandshakeError) {
 	est := &established{
 		sessionID:  uuid.NewString(),
 		remote:     r,
-		negotiated: negotiate(r.manifest.Capabilities, h.ep.Manifest.Capabilities),
+		negotiated: negotiate(r.capabilities, h.ep.Manifest.Capabilities),
 		openedAt:   time.Now().UTC().Truncate(time.Millisecond),
 	}
 	frame, err := h.ep.newSession(est)

@@ -1,9 +1,11 @@
 package connect
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 
 	"github.com/spoke-peer/spoke-go/internal/jcs"
 	"github.com/spoke-peer/spoke-go/manifest"
@@ -162,19 +164,33 @@ type remote struct {
 	peer     PeerID
 	key      ed25519.PublicKey
 	nonce    string
-	host     json.RawMessage // canonical
-	manifest spoke.HostCapabilityManifest
+	host     json.RawMessage // canonical; keeps no other memory of the frame
 	problems []manifest.Problem
+
+	capabilities []string // for the negotiation, nil after it
+	decoded      atomic.Pointer[spoke.HostCapabilityManifest]
+}
+
+// manifest returns the decoded host. Most sessions never ask, so it is made when
+// somebody does.
+func (r *remote) manifest() *spoke.HostCapabilityManifest {
+	if m := r.decoded.Load(); m != nil {
+		return m
+	}
+	m, _, _ := manifest.Decode(r.host) // it was decoded before; it cannot fail
+	r.decoded.CompareAndSwap(nil, &m)
+	return r.decoded.Load()
 }
 
 // acceptHello reads a verified hello and records its nonce.
 func (ep *endpoint) acceptHello(e *envelope, check HelloCheck, nonces NonceStore) (*remote, *HandshakeError) {
-	r := &remote{peer: check.Peer, key: check.Key, host: e.values[fieldHost].Value}
+	r := &remote{peer: check.Peer, key: check.Key, host: bytes.Clone(e.values[fieldHost].Value)}
 	r.nonce, _ = e.text(fieldNonce)
-	var err error
-	if r.manifest, r.problems, err = manifest.Decode(r.host); err != nil {
+	m, problems, err := manifest.Decode(r.host)
+	if err != nil {
 		return nil, refuse(CodeHandshakeFailed, "host: %w", err)
 	}
+	r.capabilities, r.problems = m.Capabilities, problems
 	if ep.RefuseImperfectManifest && len(r.problems) > 0 {
 		return nil, refuse(CodeManifestRefused, "the peer's manifest: %w", manifest.Err(r.problems))
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/spoke-peer/spoke-go/internal/jcs"
 	"github.com/spoke-peer/spoke-go/internal/wirejson"
@@ -113,6 +114,23 @@ func result(value json.RawMessage, reject *spoke.Reject) (json.RawMessage, error
 
 // call sends one request and waits for its answer.
 func (s *Session) call(ctx context.Context, op string, payload []byte) (json.RawMessage, *spoke.Reject) {
+	started := time.Now()
+	s.calling.Add(1)
+	answer, reject := s.callPeer(ctx, op, payload)
+	s.calling.Add(-1)
+	s.invoked(op, reject, time.Since(started))
+	s.endIfDrained()
+	return answer, reject
+}
+
+// invoked tells metrics and log how an invoke of ours went.
+func (s *Session) invoked(op string, reject *spoke.Reject, took time.Duration) {
+	outcome := outcomeOf(reject)
+	s.ep.Metrics.Invoked(s.opLabel(op), outcome, took)
+	s.log.Debug("invoked", "op", op, "code", outcome, "duration", took)
+}
+
+func (s *Session) callPeer(ctx context.Context, op string, payload []byte) (json.RawMessage, *spoke.Reject) {
 	p := s.newPatience(ctx, op)
 	defer p.stop()
 	if ctx.Err() != nil {
@@ -155,6 +173,9 @@ type answer struct {
 func (s *Session) addWaiter(w *waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.waiters == nil {
+		s.waiters = make(map[string]*waiter)
+	}
 	s.waiters[w.requestID] = w
 }
 

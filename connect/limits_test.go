@@ -55,10 +55,12 @@ func TestAPeerThatFloodsAndNeverReadsCostsABoundedAmount(t *testing.T) {
 func TestLargeAnswersWaitForRoomAndAreRefusedOnlyWhenTooManyWait(t *testing.T) {
 	for name, c := range map[string]struct {
 		calls   int
-		refused bool
+		atOnce  bool // all handlers return at the same time
+		refusal string
 	}{
-		"as many as may wait for room": {calls: 16 + 3 + 9, refused: false},
-		"many more":                    {calls: 80, refused: true},
+		"as many as may wait for room":             {calls: 16 + 3 + 7},
+		"many more, one after the other":           {calls: 80, refusal: "INTERNAL_ERROR/overloaded"},
+		"many more, whose handlers all ran before": {calls: 80, atOnce: true, refusal: "INTERNAL_ERROR/result"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dial, respond := dialConfig(), responderConfig()
@@ -66,21 +68,32 @@ func TestLargeAnswersWaitForRoomAndAreRefusedOnlyWhenTooManyWait(t *testing.T) {
 			eachRoleWith(t, func() connect.DialConfig { return dial },
 				func() connect.ResponderConfig { respond.Nonces = connect.NewNonceStore(0); return respond },
 				func(t *testing.T, s *connect.Session, p *wirePeer) {
-					big := strings.Repeat("x", 30<<10)
-					require.NoError(t, s.RegisterToolHandler(otherTool, func(context.Context, json.RawMessage) (any, error) { return big, nil }))
+					big, release := strings.Repeat("x", 30<<10), make(chan struct{})
+					if !c.atOnce {
+						close(release)
+					}
+					require.NoError(t, s.RegisterToolHandler(otherTool, func(context.Context, json.RawMessage) (any, error) { <-release; return big, nil }))
 					for range c.calls {
 						p.send(p.sign(connect.RequestEnvelope, p.toolRequest(otherTool)))
 						p.sequence++
 						synctest.Wait() // written, or waiting
 					}
-					refused := 0
+					if c.atOnce {
+						close(release)
+						synctest.Wait()
+					}
+					refusals := map[string]int{}
 					for range c.calls {
 						if answer := p.recv(); answer["payload"] == nil {
-							assert.Equal(t, "INTERNAL_ERROR/result", errorOf(answer))
-							refused++
+							refusals[errorOf(answer)]++
 						}
 					}
-					assert.Equal(t, c.refused, refused > 0, "%d refused", refused)
+					if c.refusal == "" {
+						assert.Empty(t, refusals)
+					} else {
+						assert.Positive(t, refusals[c.refusal], "%v", refusals)
+						assert.Len(t, refusals, 1)
+					}
 					p.requireWorks()
 				})
 		})

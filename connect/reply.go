@@ -45,10 +45,16 @@ func (s *Session) reply(to echo, b body) {
 	}
 }
 
-// writeReply signs a response and writes it when the slot is free. Nobody waits for
-// it: a failed write ends the session, which is all there is to do. A session that has
-// ended says no more.
+// writeReply signs a response and writes it when the slot is free; what waits is not
+// signed yet and takes no second copy. Nobody waits for it: a failed write ends the
+// session, which is all there is to do. A session that has ended says no more.
 func (s *Session) writeReply(to echo, shape fieldSet, json []byte) {
+	select {
+	case s.out.slot <- struct{}{}:
+		defer s.freeSlot()
+	case <-s.ctx.Done():
+		return
+	}
 	buf := signBuffers.get()
 	defer signBuffers.put(buf)
 	var err error
@@ -56,14 +62,7 @@ func (s *Session) writeReply(to echo, shape fieldSet, json []byte) {
 		s.end(fmt.Errorf("sign a response: %w", err))
 		return
 	}
-	select {
-	case s.out.slot <- struct{}{}:
-	case <-s.ctx.Done():
-		return
-	}
-	err = s.write(*buf)
-	s.freeSlot()
-	if err != nil {
+	if err := s.write(*buf); err != nil {
 		s.endBroken(err)
 	}
 }

@@ -1,7 +1,9 @@
 package connect
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/spoke-peer/spoke-go/spoke"
 )
@@ -60,6 +62,7 @@ func (s *Session) dismissReply(size int) {
 	q := &s.replies
 	q.count--
 	q.bytes -= size
+	s.ep.Metrics.RepliesQueued(-1)
 	if q.room != nil {
 		close(q.room)
 		q.room = nil
@@ -91,6 +94,9 @@ func (s *Session) admitOrJoin(size int) (admission, <-chan struct{}) {
 	defer s.mu.Unlock()
 	q := &s.replies
 	verdict := q.admit(size, &s.ep.Limits)
+	if verdict == admitted {
+		s.ep.Metrics.RepliesQueued(1)
+	}
 	if verdict != noRoom || q.crowd+size > crowdFactor*s.ep.Limits.PendingReplyBytes {
 		return verdict, nil
 	}
@@ -112,14 +118,34 @@ func (s *Session) endUnread() {
 	s.end(fmt.Errorf("%w: more than %d replies wait", ErrPeerNotReading, s.ep.Limits.PendingReplies))
 }
 
+// repliesPileUp reports whether so much waits for room that the answer to a new request
+// may not fit. To run its handler first would be work for nothing.
+func (s *Session) repliesPileUp() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.replies.crowd > (crowdFactor-1)*s.ep.Limits.PendingReplyBytes
+}
+
 // deny queues a failure for the request in e. It never waits.
 func (s *Session) deny(e *envelope, failure spoke.ErrorEnvelope) {
+	op, _ := e.text(fieldOp)
+	s.ep.Metrics.Served(s.opLabel(op), failure.Code, 0)
 	s.denied.log(func(n uint64) {
-		s.log.Debug("denied a request", "code", failure.Code, "kind", failure.Details[spoke.DetailKind], "count", n)
+		s.log.Log(context.Background(), deniedLevel(failure.Code), "denied a request",
+			"op", op, "code", failure.Code, "kind", failure.Details[spoke.DetailKind], "count", n)
 	})
 	if s.queueDenial(denial{echoOf(e), failure}) == tooMany {
 		s.endUnread()
 	}
+}
+
+// deniedLevel is how loud a denial is: an honest peer asks for what is not served, but
+// does not lose count or sign wrongly.
+func deniedLevel(code string) slog.Level {
+	if code == spoke.WireInvalidSequence || code == spoke.WireAuthFailed {
+		return slog.LevelWarn
+	}
+	return slog.LevelDebug
 }
 
 func (s *Session) queueDenial(d denial) admission {
@@ -131,6 +157,7 @@ func (s *Session) queueDenial(d denial) admission {
 	if verdict := s.replies.admit(denialBytes, &s.ep.Limits); verdict != admitted {
 		return verdict
 	}
+	s.ep.Metrics.RepliesQueued(1)
 	s.replies.denials = append(s.replies.denials, d)
 	if !s.replies.draining {
 		s.replies.draining = true
@@ -144,6 +171,7 @@ func (s *Session) drainDenials() {
 	for {
 		d, ok := s.nextDenial()
 		if !ok {
+			s.endIfDrained()
 			return
 		}
 		s.writeReply(d.echo, signedFailure, s.failureJSON(d.failure))
@@ -156,6 +184,9 @@ func (s *Session) nextDenial() (denial, bool) {
 	defer s.mu.Unlock()
 	q := &s.replies
 	if len(q.denials) == 0 || s.ended {
+		if dropped := len(q.denials); dropped > 0 {
+			s.ep.Metrics.RepliesQueued(-dropped)
+		}
 		q.draining, q.denials = false, nil
 		return denial{}, false
 	}

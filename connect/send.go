@@ -70,6 +70,7 @@ func (s *Session) sendRequest(p *patience, payload []byte) (*waiter, *spoke.Reje
 	w, reject := s.prepareRequest(buf, p.op, payload)
 	if reject == nil {
 		s.addWaiter(w) // before the caller can give up, and before an answer can come
+		s.owed.Add(1)
 		if s.run(func() { s.transmit(w, buf) }) {
 			return w, nil
 		}

@@ -28,15 +28,27 @@ func (s *Session) serve(e *envelope, size int) {
 	}
 	handle := s.dispatch(op)
 	if handle == nil {
+		s.missed()
 		s.deny(e, unsupported(op))
+		return
+	}
+	if s.repliesPileUp() {
+		s.missed()
+		s.deny(e, overloaded("the answers that wait are too large"))
+		return
+	}
+	if s.draining.Load() != nil {
+		s.deny(e, overloaded("this side is about to close the session"))
 		return
 	}
 	if !s.serving.admit(size, &s.ep.Limits) {
 		s.deny(e, overloaded("too many requests are being served"))
 		return
 	}
+	s.misses = 0
 	to, payload := echoOf(e), json.RawMessage(e.values[fieldPayload].Value)
 	started := s.run(func() {
+		defer s.endIfDrained()
 		defer s.serving.leave(size)
 		s.answer(to, op, handle, payload)
 	})
@@ -55,7 +67,7 @@ type handleFunc func(ctx context.Context, payload json.RawMessage) (any, error)
 // Source: wire spec, section 5.
 func (s *Session) dispatch(op string) handleFunc {
 	if strings.HasPrefix(op, toolPrefix) {
-		if !s.granted[op] || !manifest.ValidToolID(op) {
+		if !s.granted(op) || !manifest.ValidToolID(op) {
 			return nil
 		}
 		return func(ctx context.Context, payload json.RawMessage) (any, error) {
@@ -66,7 +78,7 @@ func (s *Session) dispatch(op string) handleFunc {
 		return s.dispatchPort(op)
 	}
 	registered, ok := s.ep.ops[op]
-	if !ok || !s.granted[registered.required()] {
+	if !ok || !s.granted(registered.required()) {
 		return nil
 	}
 	return registered.Handle
@@ -77,7 +89,7 @@ func (s *Session) dispatch(op string) handleFunc {
 // Source: wire spec, section 7.
 func (s *Session) dispatchPort(op string) handleFunc {
 	row, ok := portOps[op]
-	if !ok || !s.granted[row.required()] {
+	if !ok || !s.granted(row.required()) {
 		return nil
 	}
 	handle, ok := row.handler(s.ep.Ports)
@@ -87,23 +99,12 @@ func (s *Session) dispatchPort(op string) handleFunc {
 	return handle
 }
 
-// toolHandler finds the handler of a tool.
-func (s *Session) toolHandler(id string) (spoke.ToolHandler, bool) {
-	s.mu.Lock()
-	handler, ok := s.tools[id]
-	s.mu.Unlock()
-	if ok || s.ep.Tools == nil {
-		return handler, ok
-	}
-	return s.ep.Tools.ToolHandler(id)
-}
-
 // serveTool unwraps the arguments, checks them and the result against the served
 // descriptor, and wraps the result.
 //
 // Source: wire spec, section 6.
 func (s *Session) serveTool(ctx context.Context, id string, payload json.RawMessage) (any, error) {
-	handler, ok := s.toolHandler(id)
+	handler, ok := s.tools.ToolHandler(id)
 	if !ok {
 		return nil, errNoHandler
 	}
@@ -177,16 +178,42 @@ func (s *Session) respond(op string, handle handleFunc, payload json.RawMessage)
 		}
 	}()
 	success, err := s.runHandler(handle, payload)
-	if err == nil {
-		s.log.Debug("served", "op", op, "duration", time.Since(started))
+	s.logServed(op, time.Since(started), err)
+	switch {
+	case err == nil:
 		return body{signedSuccess, success}
-	}
-	if errors.Is(err, errNoHandler) {
+	case errors.Is(err, errNoHandler):
 		return body{signedFailure, s.failureJSON(unsupported(op))}
+	default:
+		return s.failureBody(err)
 	}
-	reject := asReject(err)
-	s.log.Debug("refused", "op", op, "code", reject.Code, "kind", reject.Kind(), "duration", time.Since(started), "error", err)
-	return s.failureBody(reject)
+}
+
+// logServed tells metrics and log how a request was answered. A reject's text can quote
+// the payload, so its code and kind have to do; any other error is the application's own
+// and is seen nowhere else.
+func (s *Session) logServed(op string, took time.Duration, err error) {
+	code, kind := outcomeOK, ""
+	switch {
+	case err == nil:
+	case errors.Is(err, errNoHandler):
+		code = spoke.WireOpUnsupported
+	default:
+		reject := asReject(err)
+		code, kind = string(reject.Code), reject.Kind()
+	}
+	s.ep.Metrics.Served(s.opLabel(op), code, took)
+	_, meant := errors.AsType[*spoke.Reject](err)
+	switch {
+	case err == nil:
+		s.log.Debug("served", "op", op, "code", code, "duration", took)
+	case meant || errors.Is(err, errNoHandler):
+		s.log.Debug("refused", "op", op, "code", code, "kind", kind, "duration", took)
+	default:
+		s.failed.log(func(n uint64) {
+			s.log.Warn("a handler failed", "op", op, "code", code, "duration", took, "error", err, "count", n)
+		})
+	}
 }
 
 func (s *Session) runHandler(handle handleFunc, payload json.RawMessage) ([]byte, error) {

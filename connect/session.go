@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spoke-peer/spoke-go/manifest"
@@ -28,9 +30,10 @@ type Session struct {
 	peer      *remote
 	key       ed25519.PublicKey
 	openedAt  time.Time
+	startedAt time.Time // by our own clock
 	initiator bool
 	caps      []string
-	granted   map[string]bool // caps as a set
+	grants    map[string]bool // caps as a set, nil when they are few
 	log       *slog.Logger
 
 	ctx        context.Context // ends with the session
@@ -40,20 +43,28 @@ type Session struct {
 
 	mu      sync.Mutex
 	ended   bool
-	cause   error // why the session ended; nil after our own Close
-	waiters map[string]*waiter
-	tools   map[string]spoke.ToolHandler
+	cause   error              // why the session ended; nil after our own Close
+	waiters map[string]*waiter // nil until there is one
 	replies replyQueue
+
+	tools handlerMap
 
 	out     outbound
 	inbound uint64 // next sequence from the peer; the reader's alone
 	serving serving
+	calling atomic.Int64 // invokes of ours that have not returned
+	owed    atomic.Int64 // answers that the peer owes us; below 0 it sent too many
+	misses  misses       // the reader's alone
 	possess possession
 
-	ignored, lateness, denied logBrake
+	draining atomic.Pointer[error] // why the session ends once it is idle
+	leave    func()                // called once by end, under mu; may be nil
+
+	ignored, lateness, denied, failed logBrake
 }
 
-// newSession starts the engine. Proven says that the peer needs no probe.
+// newSession returns an engine that does not read yet. Proven says that the peer needs
+// no probe.
 func newSession(ep *endpoint, t Transport, est *established, proven bool) *Session {
 	s := &Session{
 		ep:        ep,
@@ -63,23 +74,49 @@ func newSession(ep *endpoint, t Transport, est *established, proven bool) *Sessi
 		peer:      est.remote,
 		key:       est.remote.key,
 		openedAt:  est.openedAt,
+		startedAt: time.Now(),
 		initiator: est.initiator,
 		caps:      est.negotiated,
-		granted:   make(map[string]bool, len(est.negotiated)),
+		grants:    setOf(est.negotiated),
 		log:       ep.Logger.With("peer", string(est.remote.peer), "session", est.sessionID),
-		waiters:   make(map[string]*waiter),
-		tools:     make(map[string]spoke.ToolHandler),
 	}
-	for _, capability := range est.negotiated {
-		s.granted[capability] = true
-	}
+	est.remote.capabilities = nil
+	s.tools.next = ep.Tools
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	caller := spoke.Caller{PeerID: string(s.peer.peer), SessionID: s.id}
 	s.handlerCtx = spoke.WithCaller(context.WithValue(s.ctx, sessionKey{}, s), caller)
 	s.out.init(s)
 	s.possess.init(proven)
-	s.run(s.read)
 	return s
+}
+
+// start starts the reader.
+func (s *Session) start() {
+	s.ep.Metrics.SessionOpened()
+	s.ep.opened.log(func(dropped int) { s.log.Info("session opened", "unlogged", dropped) })
+	s.run(s.read)
+}
+
+// fewGrants is up to how many capabilities a list is searched as fast as a map.
+const fewGrants = 16
+
+func setOf(list []string) map[string]bool {
+	if len(list) <= fewGrants {
+		return nil
+	}
+	set := make(map[string]bool, len(list))
+	for _, item := range list {
+		set[item] = true
+	}
+	return set
+}
+
+// granted reports whether a capability was negotiated.
+func (s *Session) granted(capability string) bool {
+	if s.grants == nil {
+		return slices.Contains(s.caps, capability)
+	}
+	return s.grants[capability]
 }
 
 // State is where a session is in its life.
@@ -136,7 +173,7 @@ func (s *Session) NegotiatedCapabilities() []string { return slices.Clone(s.caps
 // RemoteManifest returns the peer's authenticated manifest, as the hello carried it.
 // Members of the wrong type count as absent. The caller must not change what its
 // slices and maps refer to.
-func (s *Session) RemoteManifest() spoke.HostCapabilityManifest { return s.peer.manifest }
+func (s *Session) RemoteManifest() spoke.HostCapabilityManifest { return *s.peer.manifest() }
 
 // RemoteManifestJSON returns the peer's authenticated manifest as canonical JSON, with
 // every member that the hello carried. The caller must not change it.
@@ -153,7 +190,7 @@ func (s *Session) RemoteManifestProblems() []manifest.Problem {
 //
 // Source: wire spec, section 6.
 func (s *Session) RemoteTools() []spoke.ToolDescriptor {
-	return manifest.ListTools(&s.peer.manifest)
+	return manifest.ListTools(s.peer.manifest())
 }
 
 // RegisterToolHandler makes handler serve this peer's tool. It replaces an earlier
@@ -163,16 +200,7 @@ func (s *Session) RemoteTools() []spoke.ToolDescriptor {
 //
 // Source: wire spec, section 6.
 func (s *Session) RegisterToolHandler(capabilityID string, handler spoke.ToolHandler) error {
-	if _, _, err := manifest.ParseToolID(capabilityID); err != nil {
-		return err
-	}
-	if handler == nil {
-		return spoke.Rejectf(spoke.CodeInvalidInput, "tool %s: nil handler", capabilityID)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tools[capabilityID] = handler
-	return nil
+	return s.tools.register(capabilityID, handler)
 }
 
 // Close ends the session and returns at once; a handler may close its own session.
@@ -204,7 +232,11 @@ func (s *Session) end(cause error) {
 		cause = fmt.Errorf("%w: %w", ErrSessionClosed, cause)
 	}
 	if s.markEnded(cause) {
-		s.log.Info("session ended", "cause", cause)
+		lasted := time.Since(s.startedAt)
+		s.ep.Metrics.SessionClosed(causeLabel(cause), lasted)
+		s.ep.ended.log(func(dropped int) {
+			s.log.Info("session ended", "code", causeLabel(cause), "cause", loggable(cause), "duration", lasted, "unlogged", dropped)
+		})
 	}
 }
 
@@ -215,7 +247,16 @@ func (s *Session) markEnded(cause error) bool {
 		return false
 	}
 	s.ended, s.cause = true, cause
-	s.running.Go(func() { s.transport.Close() })
+	if s.leave != nil {
+		s.leave()
+	}
+	s.running.Go(func() {
+		if ours := cause == nil || errors.Is(cause, ErrServerClosed); ours {
+			finish(s.transport)
+			return
+		}
+		s.transport.Close()
+	})
 	s.cancel(cause)
 	return true
 }

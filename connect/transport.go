@@ -27,6 +27,22 @@ type ReadLimiter interface {
 	SetReadLimit(bytes int)
 }
 
+// Finisher is a [Transport] that can end so that what was sent before still arrives: it
+// tells the peer and waits for a moment until the peer has read. A session that this
+// side ends on purpose calls it in place of Close.
+type Finisher interface {
+	Finish() error
+}
+
+// finish ends a transport, gently if it can.
+func finish(t Transport) {
+	if finisher, ok := t.(Finisher); ok {
+		_ = finisher.Finish()
+		return
+	}
+	_ = t.Close()
+}
+
 func limitReads(t Transport, bytes int) {
 	if limiter, ok := t.(ReadLimiter); ok {
 		limiter.SetReadLimit(bytes)

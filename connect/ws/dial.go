@@ -12,9 +12,12 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// bufferSize is the size of a connection's read buffer and of the pooled write
-// buffers; larger messages pass through them in pieces.
-const bufferSize = 4 << 10
+// Sizes of a connection's own read buffer and of the pooled write buffers; larger
+// messages pass through them in pieces.
+const (
+	readBufferSize  = 1 << 10
+	writeBufferSize = 4 << 10
+)
 
 // DialOptions adjust [Dial]. The zero value is right for most.
 type DialOptions struct {
@@ -24,6 +27,11 @@ type DialOptions struct {
 	TLS *tls.Config
 	// HandshakeTimeout bounds connection, TLS and upgrade. Zero means 10s.
 	HandshakeTimeout time.Duration
+	// PingInterval is how often the peer is pinged. When nothing at all comes from it
+	// for two intervals, not even an answer to a ping or the end of a message, the
+	// connection has ended with [connect.ErrPeerSilent]. Zero means 30s, negative
+	// neither pings nor watches.
+	PingInterval time.Duration
 }
 
 // Dial opens a WebSocket connection to url, which begins with ws:// or wss://. Ctx and
@@ -36,8 +44,8 @@ func Dial(ctx context.Context, url string, options *DialOptions) (*Transport, er
 		Proxy:            http.ProxyFromEnvironment,
 		HandshakeTimeout: options.HandshakeTimeout,
 		TLSClientConfig:  options.TLS,
-		ReadBufferSize:   bufferSize,
-		WriteBufferSize:  bufferSize,
+		ReadBufferSize:   readBufferSize,
+		WriteBufferSize:  writeBufferSize,
 		WriteBufferPool:  &writeBuffers,
 	}
 	if dialer.HandshakeTimeout == 0 {
@@ -47,7 +55,7 @@ func Dial(ctx context.Context, url string, options *DialOptions) (*Transport, er
 	if err != nil {
 		return nil, dialError(url, response, err)
 	}
-	return New(conn), nil
+	return newTransport(conn, options.PingInterval), nil
 }
 
 // dialContext is the dialer's DialContext, which asks ctx only for its deadline once it

@@ -9,6 +9,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -23,7 +24,12 @@ import (
 	"github.com/spoke-peer/spoke-go/spoke"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if name := os.Getenv(attackerEnv); name != "" {
+		attackProcess(name)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const (
 	echoTool = "tools.test.echo"
@@ -191,13 +197,7 @@ func rawPair(t testing.TB, raw string) (*ws.Transport, *websocket.Conn) {
 		return host, conn
 	}
 	conns := make(chan *websocket.Conn, 1)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if conn, err := new(websocket.Upgrader).Upgrade(w, r, nil); err == nil {
-			conns <- conn
-		}
-	}))
-	t.Cleanup(s.Close)
-	client, err := ws.Dial(t.Context(), "ws"+strings.TrimPrefix(s.URL, "http"), nil)
+	client, err := ws.Dial(t.Context(), newBareServer(t, conns), nil)
 	require.NoError(t, err)
 	conn := soon(t, conns)
 	t.Cleanup(func() {
@@ -205,6 +205,18 @@ func rawPair(t testing.TB, raw string) (*ws.Transport, *websocket.Conn) {
 		client.Close()
 	})
 	return client, conn
+}
+
+// newBareServer hands out bare connections and returns its address.
+func newBareServer(t testing.TB, conns chan<- *websocket.Conn) (url string) {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if conn, err := new(websocket.Upgrader).Upgrade(w, r, nil); err == nil {
+			conns <- conn
+		}
+	}))
+	t.Cleanup(s.Close)
+	return "ws" + strings.TrimPrefix(s.URL, "http")
 }
 
 // eachRaw runs f for a transport of either side.

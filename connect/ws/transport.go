@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync"
 	"time"
 
@@ -19,18 +20,26 @@ const closeGrace = time.Second
 // Transport is a WebSocket connection as a [connect.Transport]. Send is called by one
 // goroutine at a time and Recv by one; Close by any.
 type Transport struct {
-	conn *websocket.Conn
-	once sync.Once
+	conn  *websocket.Conn
+	pulse pulse
+	once  sync.Once
+	err   error // of closing
 }
 
 var (
 	_ connect.Transport   = (*Transport)(nil)
 	_ connect.ReadLimiter = (*Transport)(nil)
+	_ connect.Finisher    = (*Transport)(nil)
 )
 
-// New returns a transport over an established connection, which it takes over.
-func New(conn *websocket.Conn) *Transport {
-	return &Transport{conn: conn}
+// New returns a transport over an established connection, which it takes over. It
+// pings its peer at the default interval; see [DialOptions].
+func New(conn *websocket.Conn) *Transport { return newTransport(conn, 0) }
+
+func newTransport(conn *websocket.Conn, interval time.Duration) *Transport {
+	t := &Transport{conn: conn}
+	t.pulse.start(conn, interval)
+	return t
 }
 
 // Send writes one binary message. A deadline of ctx bounds the write; a session also
@@ -53,7 +62,8 @@ func (t *Transport) SendMessage(ctx context.Context, frame []byte, binary bool) 
 }
 
 // Recv returns the payload of the next binary or text message. A peer that said
-// goodbye is told as io.EOF.
+// goodbye is told as io.EOF, one that is silent for two intervals of pings as
+// [connect.ErrPeerSilent].
 func (t *Transport) Recv(ctx context.Context) ([]byte, error) {
 	frame, _, err := t.RecvMessage(ctx)
 	return frame, err
@@ -61,27 +71,79 @@ func (t *Transport) Recv(ctx context.Context) ([]byte, error) {
 
 // RecvMessage is Recv for a relay: it also tells a binary message from a text message.
 func (t *Transport) RecvMessage(context.Context) (frame []byte, binary bool, err error) {
+	t.pulse.felt()
 	kind, frame, err := t.conn.ReadMessage()
-	if websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway, websocket.CloseNoStatusReceived) {
-		return nil, false, io.EOF
+	if err != nil {
+		return nil, false, t.readError(err)
 	}
-	if errors.Is(err, websocket.ErrReadLimit) {
-		return nil, false, fmt.Errorf("%w: %w", connect.ErrMalformedFrame, err)
+	return frame, kind == websocket.BinaryMessage, nil
+}
+
+// readError tells why no message came. It is apart from Recv, in which idle sessions
+// wait with as little on the stack as can be.
+//
+//go:noinline
+func (t *Transport) readError(err error) error {
+	switch {
+	case websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway, websocket.CloseNoStatusReceived):
+		return io.EOF
+	case errors.Is(err, websocket.ErrReadLimit):
+		return fmt.Errorf("%w: %w", connect.ErrMalformedFrame, err)
+	case isTimeout(err):
+		return fmt.Errorf("%w for %v: %w", connect.ErrPeerSilent, t.pulse.patience(), err)
+	default:
+		return err
 	}
-	return frame, kind == websocket.BinaryMessage, err
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
 }
 
 // SetReadLimit implements [connect.ReadLimiter]; a larger message ends the connection.
 func (t *Transport) SetReadLimit(bytes int) { t.conn.SetReadLimit(int64(bytes)) }
 
-// Close says goodbye, without waiting for a write that is stuck, and closes the
-// connection.
+// Close says goodbye, if a write that is stuck leaves room for it within a second, and
+// closes the connection.
 func (t *Transport) Close() error {
-	var err error
 	t.once.Do(func() {
-		goodbye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
-		_ = t.conn.WriteControl(websocket.CloseMessage, goodbye, time.Now().Add(closeGrace))
-		err = t.conn.Close()
+		_ = t.goodbye()
+		t.err = t.conn.Close()
+		t.pulse.stop()
 	})
-	return err
+	return t.err
+}
+
+// Finish implements [connect.Finisher]: it says goodbye and gives the peer a second to
+// read what was sent before and to hang up.
+func (t *Transport) Finish() error {
+	t.once.Do(func() {
+		if t.goodbye() == nil {
+			linger(t.conn.NetConn())
+		}
+		if t.err = t.conn.Close(); errors.Is(t.err, net.ErrClosed) {
+			t.err = nil // linger lost its patience
+		}
+		t.pulse.stop()
+	})
+	return t.err
+}
+
+func (t *Transport) goodbye() error {
+	text := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+	return t.conn.WriteControl(websocket.CloseMessage, text, time.Now().Add(closeGrace))
+}
+
+// linger ends our half of a connection and waits until the peer ends the other one. To
+// close while the peer's data is unread would reset the connection, and take with it
+// what the peer has not read yet.
+func linger(conn net.Conn) {
+	half, ok := conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	enough := time.AfterFunc(closeGrace, func() { conn.Close() })
+	defer enough.Stop()
+	_, _ = io.Copy(io.Discard, conn)
 }

@@ -20,6 +20,8 @@ type UpgradeOptions struct {
 	CheckOrigin func(*http.Request) bool
 	// HandshakeTimeout bounds the writing of the upgrade's answer. Zero means 10s.
 	HandshakeTimeout time.Duration
+	// PingInterval is as in [DialOptions].
+	PingInterval time.Duration
 }
 
 // Upgrade turns an HTTP request into a WebSocket connection. When it fails it has
@@ -31,8 +33,8 @@ func Upgrade(w http.ResponseWriter, r *http.Request, options *UpgradeOptions) (*
 	upgrader := websocket.Upgrader{
 		CheckOrigin:      options.CheckOrigin,
 		HandshakeTimeout: options.HandshakeTimeout,
-		ReadBufferSize:   bufferSize,
-		WriteBufferSize:  bufferSize,
+		ReadBufferSize:   readBufferSize,
+		WriteBufferSize:  writeBufferSize,
 		WriteBufferPool:  &writeBuffers,
 	}
 	if upgrader.HandshakeTimeout == 0 {
@@ -42,5 +44,5 @@ func Upgrade(w http.ResponseWriter, r *http.Request, options *UpgradeOptions) (*
 	if err != nil {
 		return nil, fmt.Errorf("ws: upgrade: %w", err)
 	}
-	return New(conn), nil
+	return newTransport(conn, options.PingInterval), nil
 }

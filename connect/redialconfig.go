@@ -1,0 +1,93 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// RedialConfig is [DialConfig] and how to come back. Nil Nonces mean a store that all
+// sessions of the [Redialer] share.
+type RedialConfig struct {
+	DialConfig
+
+	// Open opens a connection to the peer, such as with ws.Dial. Required. Its errors
+	// are taken for a network that will be back.
+	Open func(context.Context) (Transport, error)
+
+	// MinDelay and MaxDelay bound the wait before a new attempt. It begins at about
+	// MinDelay, half of it up or down by chance, grows by half with every attempt, and
+	// begins anew after a session that lasted for MaxDelay. Zero means 500ms and 30s.
+	MinDelay, MaxDelay time.Duration
+
+	// MaxRefusals is after how many attempts in a row the dialer stops when the peer
+	// hangs up on its hello without a word, which is all that a responder does with a
+	// peer that is not on its allowlist. Zero means 5; negative never stops.
+	MaxRefusals int
+
+	// FailFast fails an invoke that finds no session at once, with kind session_closed.
+	// Otherwise it waits for the next session, as long as its context lasts.
+	FailFast bool
+
+	// OnState is told of each change of state, one after the other, and why: the error
+	// that ended the last attempt or session, or nil. It must return soon.
+	OnState func(State, error)
+}
+
+func (c *RedialConfig) setDefaults() {
+	defaultTo(&c.MinDelay, 500*time.Millisecond)
+	defaultTo(&c.MaxDelay, 30*time.Second)
+	defaultTo(&c.MaxRefusals, 5)
+	if c.Nonces == nil {
+		c.Nonces = NewNonceStore(1024)
+	}
+	if c.OnState == nil {
+		c.OnState = func(State, error) {}
+	}
+}
+
+func (c *RedialConfig) check() error {
+	switch {
+	case c.Open == nil:
+		return fmt.Errorf("config: no Open")
+	case c.MinDelay < 0 || c.MaxDelay < c.MinDelay:
+		return fmt.Errorf("config: MinDelay %v and MaxDelay %v", c.MinDelay, c.MaxDelay)
+	}
+	return nil
+}
+
+func (c *RedialConfig) backOff() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval = c.MinDelay, c.MaxDelay
+	b.Multiplier, b.RandomizationFactor = 1.5, 0.5
+	b.Reset()
+	return b
+}
+
+// ErrRefused: the peer hung up on one hello after the other without a word. It does so
+// with a peer that is not on its allowlist.
+var ErrRefused = errors.New("the peer does not want this dialer")
+
+// permanent reports whether a later attempt would fail in the same way: the peer speaks
+// another version, or whoever answers is not the peer that was dialed.
+func permanent(err error) bool {
+	failure, ok := errors.AsType[*HandshakeError](err)
+	if !ok {
+		return false
+	}
+	switch failure.Code {
+	case CodeVersionMismatch, CodeInvalidConfig, CodeHandshakeFailed, CodeHelloSignature, CodeManifestRefused:
+		return true
+	}
+	return false
+}
+
+// hungUp reports whether the peer closed the connection instead of answering the hello.
+func hungUp(err error) bool {
+	failure, ok := errors.AsType[*HandshakeError](err)
+	return ok && failure.Code == CodeTransport && errors.Is(err, io.EOF)
+}

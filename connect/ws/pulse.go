@@ -1,0 +1,118 @@
+package ws
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+const (
+	defaultPingInterval = 30 * time.Second
+
+	// controlTimeout bounds the writing of a ping or a pong, which waits for a message
+	// that is being written.
+	controlTimeout = 5 * time.Second
+)
+
+// pulse finds out whether a peer is still there. It pings once per interval, and what
+// comes from the peer gives it two more intervals. One timer and no goroutine of its own
+// while nothing is written.
+type pulse struct {
+	conn     *websocket.Conn
+	interval time.Duration // 0 when nothing is watched
+	controls sync.WaitGroup
+
+	ponging atomic.Bool
+
+	mu      sync.Mutex
+	stopped bool
+	timer   *time.Timer
+}
+
+// start begins to watch. Zero means the default interval, a negative one none.
+func (p *pulse) start(conn *websocket.Conn, interval time.Duration) {
+	p.conn, p.interval = conn, max(interval, 0)
+	if interval == 0 {
+		p.interval = defaultPingInterval
+	}
+	conn.SetPingHandler(func(text string) error {
+		p.felt()
+		p.pong(text)
+		return nil
+	})
+	conn.SetPongHandler(func(string) error {
+		p.felt()
+		return nil
+	})
+	if p.interval > 0 {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.timer = time.AfterFunc(p.interval, p.beat)
+	}
+}
+
+// patience is how long a peer may be silent.
+func (p *pulse) patience() time.Duration { return 2 * p.interval }
+
+// felt gives the peer time. It is called by the reader alone.
+func (p *pulse) felt() {
+	if p.interval > 0 {
+		_ = p.conn.SetReadDeadline(time.Now().Add(p.patience()))
+	}
+}
+
+// beat pings and sets the timer anew. A ping that cannot be written shows in the
+// peer's silence.
+func (p *pulse) beat() {
+	if !p.enter() {
+		return
+	}
+	defer p.controls.Done()
+	_ = p.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(min(p.interval, controlTimeout)))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.stopped {
+		p.timer.Reset(p.interval)
+	}
+}
+
+// pong answers a ping without making the reader wait. Pings that come before an answer
+// was written are left unanswered, as RFC 6455, section 5.5.3 allows.
+func (p *pulse) pong(text string) {
+	if !p.ponging.CompareAndSwap(false, true) {
+		return
+	}
+	if !p.enter() {
+		return
+	}
+	go func() {
+		defer p.controls.Done()
+		defer p.ponging.Store(false)
+		_ = p.conn.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(controlTimeout))
+	}()
+}
+
+// enter counts a writer of control frames, false once the pulse has stopped.
+func (p *pulse) enter() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return false
+	}
+	p.controls.Add(1)
+	return true
+}
+
+// stop ends the pings and waits for those that are being written; the connection is
+// closed by then.
+func (p *pulse) stop() {
+	p.mu.Lock()
+	p.stopped = true
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.mu.Unlock()
+	p.controls.Wait()
+}

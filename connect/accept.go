@@ -15,7 +15,7 @@ type Responder struct{ *Session }
 //
 // Source: wire spec, section 4.
 func Accept(ctx context.Context, t Transport, cfg ResponderConfig) (*Responder, error) {
-	ep, err := newEndpoint(cfg.Config, cfg.PeerKeys)
+	ep, err := newResponder(cfg)
 	if err != nil {
 		t.Close()
 		return nil, refuse(CodeInvalidConfig, "%w", err)
@@ -27,4 +27,12 @@ func Accept(ctx context.Context, t Transport, cfg ResponderConfig) (*Responder, 
 	s := newSession(ep, t, est, cfg.SkipProofOfPossession)
 	s.start()
 	return &Responder{s}, nil
+}
+
+func newResponder(cfg ResponderConfig) (*endpoint, error) {
+	ep, err := newEndpoint(cfg.Config, cfg.PeerKeys)
+	if err != nil {
+		return nil, err
+	}
+	return ep, ep.requireTokens(cfg.RequireCapabilityToken)
 }

@@ -48,6 +48,16 @@ type Config struct {
 	// Source: wire spec, section 4.
 	Nonces NonceStore
 
+	// TrustedIssuers lists whose capability tokens count when the peer presents one.
+	// Nil trusts nobody: a request with a token is then refused.
+	//
+	// Source: wire spec, section 8.
+	TrustedIssuers []PeerID
+
+	// Now is the clock by which capability tokens begin and expire. Nil means
+	// [time.Now].
+	Now func() time.Time
+
 	// HandshakeTimeout bounds the handshake as a whole. Zero means 5s.
 	//
 	// Source: wire spec, section 4.
@@ -99,6 +109,17 @@ type DialConfig struct {
 	// RemoteKey is the peer's public key. It may be left out when Remote is set;
 	// when both are set they must belong together.
 	RemoteKey ed25519.PublicKey
+
+	// Token is the capability token that this side presents: on every request, and
+	// when the peer asks for it. Its subject is this peer and its audience the dialed
+	// one, else it is refused as a configuration error. The zero Token is none.
+	//
+	// Source: wire spec, section 8.
+	Token Token
+
+	// TokenSource hands out such a token, and the next one before it expires. It takes
+	// the place of Token.
+	TokenSource TokenSource
 }
 
 // ResponderConfig is [Config] and what only a responder decides.
@@ -115,6 +136,13 @@ type ResponderConfig struct {
 	//
 	// Source: wire spec, section 4.
 	SkipProofOfPossession bool
+
+	// RequireCapabilityToken asks the peer for a token right after the handshake. Until
+	// it has presented a good one, and once that has expired, its requests are answered
+	// auth_failed unless they carry one of their own. It needs TrustedIssuers.
+	//
+	// Source: wire spec, section 8.
+	RequireCapabilityToken bool
 }
 
 // Limits bounds what a peer can make this side hold. Zero fields mean the defaults.

@@ -66,7 +66,7 @@ func newDialer(cfg DialConfig) (*endpoint, HelloCheck, error) {
 	if !ep.roster.allows(check.Peer) {
 		return nil, HelloCheck{}, fmt.Errorf("config: Allow does not contain the dialed peer %s", check.Peer)
 	}
-	return ep, check, nil
+	return ep, check, ep.setTokens(cfg.Token, cfg.TokenSource, check.Peer)
 }
 
 // remote returns the peer to dial and its key.

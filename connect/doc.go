@@ -18,6 +18,10 @@
 // trusted, and an empty one trusts nobody. Every envelope is signed over its canonical
 // JSON. What was verified is what a handler gets: canonical bytes.
 //
+// A [Token] narrows what a peer may use to what an issuer granted it, until it expires.
+// [IssueToken] makes one, DialConfig.Token presents it, and ResponderConfig can insist on
+// one.
+//
 // # Frames and goroutines
 //
 // A [Transport] moves frames: [Pipe] in memory, package connect/ws over WebSocket. One

@@ -20,6 +20,7 @@ type endpoint struct {
 	ops     map[string]Op
 	opened  *lineWindow // of the log, shared by all sessions
 	ended   *lineWindow
+	tokens  tokenTerms
 }
 
 // newEndpoint checks cfg. Every error is a mistake of the application's.
@@ -36,7 +37,7 @@ func newEndpoint(cfg Config, keys map[PeerID]ed25519.PublicKey) (*endpoint, erro
 		ep.Nonces = &cfg.Identity.met.nonces
 	}
 	checkPeers := func() error { return ep.roster.replace(ep.Allow, keys) }
-	for _, step := range []func() error{ep.check, checkPeers, ep.checkManifest, ep.checkOps} {
+	for _, step := range []func() error{ep.check, checkPeers, ep.checkIssuers, ep.checkManifest, ep.checkOps} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("config: %w", err)
 		}

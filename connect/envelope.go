@@ -152,7 +152,11 @@ const maxSequence = 1<<53 - 1
 
 // integer returns a member that is an integer from 0 to 2^53−1 by value: 1.0 is 1.
 func (e *envelope) integer(f field) (uint64, bool) {
-	m := &e.values[f]
+	return integer(&e.values[f])
+}
+
+// integer returns the member m as an integer from 0 to 2^53−1 by value.
+func integer(m *jcs.Member) (uint64, bool) {
 	if !shortNumber(m.Value) || m.Canonicalize() != nil {
 		return 0, false
 	}

@@ -32,3 +32,7 @@ func ServePort(ctx context.Context, op string, provider any, payload json.RawMes
 	_, err := handle(ctx, payload)
 	return err
 }
+
+// KnownTokens returns how many verified tokens the session remembers. Nothing may be
+// under way.
+func KnownTokens(s *Session) int { return len(s.gate.known) }

@@ -34,6 +34,7 @@ type established struct {
 	remote     *remote
 	negotiated []string
 	openedAt   time.Time
+	challenge  string // id of the challenge that was sent, if one was
 }
 
 // runHandshake runs one side's half within the handshake timeout and closes the
@@ -267,7 +268,7 @@ func (h *handshake) openSession(r *remote) (*established, *HandshakeError) {
 	if failure := h.send(frame, err); failure != nil {
 		return nil, failure
 	}
-	return est, nil
+	return est, h.challenge(est)
 }
 
 // newSession returns the signed session envelope.

@@ -136,6 +136,9 @@ func (s *Session) callPeer(ctx context.Context, op string, payload []byte) (json
 	if ctx.Err() != nil {
 		return nil, s.gaveUp(p)
 	}
+	if reject := s.attachToken(p); reject != nil {
+		return nil, reject
+	}
 	if reject := s.ensurePossession(p); reject != nil {
 		return nil, reject
 	}

@@ -86,11 +86,7 @@ func (s *Session) joinProbe() *probe {
 // probe asks for something that no peer has. It belongs to the session, not to the
 // caller that happened to be first.
 func (s *Session) probe(flight *probe) {
-	timeout := s.ep.InvokeTimeout
-	if timeout < 0 {
-		timeout = defaultInvokeTimeout
-	}
-	p := patienceOf(context.Background(), probeOp, timeout)
+	p := patienceOf(context.Background(), probeOp, s.ownTimeout())
 	defer p.stop()
 	_, reject := s.roundTrip(p, []byte(`{"arguments":{}}`))
 	select {

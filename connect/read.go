@@ -52,6 +52,9 @@ func (s *Session) receive(frame []byte) error {
 	case responseFrame:
 		s.receiveResponse(e)
 	default:
+		if s.receiveAuth(frame) {
+			break
+		}
 		s.missed()
 		s.ignored.log(func(n uint64) { s.log.Debug("ignored a frame that is no envelope", "count", n) })
 	}

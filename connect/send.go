@@ -51,6 +51,22 @@ func (s *Session) write(frame []byte) error {
 // endBroken ends the session after a write that failed.
 func (s *Session) endBroken(err error) { s.end(fmt.Errorf("transport: %w", err)) }
 
+// writeInTurn writes a frame that carries no sequence when the slot is free. Nobody
+// waits for it: a failed write ends the session, which is all there is to do. A session
+// that has ended says no more.
+func (s *Session) writeInTurn(frame []byte) {
+	select {
+	case s.out.slot <- struct{}{}:
+	case <-s.ctx.Done():
+		return
+	}
+	err := s.write(frame)
+	s.freeSlot()
+	if err != nil {
+		s.endBroken(err)
+	}
+}
+
 func (s *Session) freeSlot() { <-s.out.slot }
 
 // sendRequest allocates a sequence and signs one request, and returns the waiter for
@@ -67,7 +83,7 @@ func (s *Session) sendRequest(p *patience, payload []byte) (*waiter, *spoke.Reje
 		return nil, s.gaveUp(p)
 	}
 	buf := signBuffers.get()
-	w, reject := s.prepareRequest(buf, p.op, payload)
+	w, reject := s.prepareRequest(buf, p, payload)
 	if reject == nil {
 		s.addWaiter(w) // before the caller can give up, and before an answer can come
 		s.owed.Add(1)
@@ -84,7 +100,7 @@ func (s *Session) sendRequest(p *patience, payload []byte) (*waiter, *spoke.Reje
 
 // prepareRequest signs a request at the next sequence into buf; the caller holds the
 // slot.
-func (s *Session) prepareRequest(buf *[]byte, op string, payload []byte) (*waiter, *spoke.Reject) {
+func (s *Session) prepareRequest(buf *[]byte, p *patience, payload []byte) (*waiter, *spoke.Reject) {
 	if s.ctx.Err() != nil {
 		return nil, s.closedReject()
 	}
@@ -94,13 +110,13 @@ func (s *Session) prepareRequest(buf *[]byte, op string, payload []byte) (*waite
 	}
 	requestID := uuid.NewString()
 	var err error
-	if *buf, err = s.requestFrame((*buf)[:0], requestID, op, payload); err != nil {
+	if *buf, err = s.requestFrame((*buf)[:0], requestID, p, payload); err != nil {
 		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "%w", err)
 	}
 	if most := s.ep.Limits.FrameBytes; len(*buf) > most {
-		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "the request to %s takes %d bytes, at most %d fit a frame", op, len(*buf), most)
+		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "the request to %s takes %d bytes, at most %d fit a frame", p.op, len(*buf), most)
 	}
-	return &waiter{requestID: requestID, op: op, sequence: s.out.sequence, answer: make(chan answer, 1)}, nil
+	return &waiter{requestID: requestID, op: p.op, sequence: s.out.sequence, answer: make(chan answer, 1)}, nil
 }
 
 // transmit writes a prepared request, moves the counter and frees the slot.
@@ -127,18 +143,21 @@ func (s *Session) writeFault(op string, err error) *spoke.Reject {
 	return transportReject("the request to %s could not be written", op).WithCause(errors.Join(ErrSessionClosed, err))
 }
 
-func (s *Session) requestFrame(dst []byte, requestID, op string, payload []byte) ([]byte, error) {
+func (s *Session) requestFrame(dst []byte, requestID string, p *patience, payload []byte) ([]byte, error) {
 	var e envelope
 	err := errors.Join(
 		e.setText(fieldSessionID, s.id),
 		e.setText(fieldRequestID, requestID),
-		e.setText(fieldOp, op),
+		e.setText(fieldOp, p.op),
 	)
 	if err != nil {
 		return dst, err
 	}
 	e.setNumber(fieldSequence, s.out.sequence)
 	e.set(fieldPayload, jcs.Literal(payload))
+	if p.auth != nil {
+		e.set(fieldAuth, jcs.Literal(p.auth))
+	}
 	return e.seal(dst, signedRequest, s.ep.Identity)
 }
 
@@ -147,6 +166,7 @@ func (s *Session) requestFrame(dst []byte, requestID, op string, payload []byte)
 type patience struct {
 	ctx      context.Context
 	op       string
+	auth     []byte    // the token that the request carries, if any; canonical
 	deadline time.Time // zero when there is no timeout
 	expired  <-chan time.Time
 	timer    *time.Timer
@@ -158,6 +178,14 @@ func (s *Session) newPatience(ctx context.Context, op string) *patience {
 		timeout = own
 	}
 	return patienceOf(ctx, op, timeout)
+}
+
+// ownTimeout bounds what the session does by itself.
+func (s *Session) ownTimeout() time.Duration {
+	if s.ep.InvokeTimeout < 0 {
+		return defaultInvokeTimeout
+	}
+	return s.ep.InvokeTimeout
 }
 
 func patienceOf(ctx context.Context, op string, timeout time.Duration) *patience {

@@ -22,8 +22,8 @@ import (
 // Source: wire spec, section 5.
 func (s *Session) serve(e *envelope, size int) {
 	op, _ := e.text(fieldOp)
-	if e.present.has(fields(fieldAuth)) {
-		s.deny(e, authFailed(spoke.KindTokenInvalid, "no issuer of capability tokens is trusted"))
+	if failure := s.authorize(e, op); failure != nil {
+		s.deny(e, *failure)
 		return
 	}
 	handle := s.dispatch(op)

@@ -34,7 +34,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	if cfg.Nonces == nil {
 		cfg.Nonces = NewNonceStore(0)
 	}
-	ep, err := newEndpoint(cfg.Config, cfg.PeerKeys)
+	ep, err := newResponder(cfg.ResponderConfig)
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,8 @@ type Session struct {
 	owed    atomic.Int64 // answers that the peer owes us; below 0 it sent too many
 	misses  misses       // the reader's alone
 	possess possession
+	gate    tokenGate // the peer's tokens; the reader's alone
+	purse   purse     // our own
 
 	draining atomic.Pointer[error] // why the session ends once it is idle
 	leave    func()                // called once by end, under mu; may be nil
@@ -87,6 +89,7 @@ func newSession(ep *endpoint, t Transport, est *established, proven bool) *Sessi
 	s.handlerCtx = spoke.WithCaller(context.WithValue(s.ctx, sessionKey{}, s), caller)
 	s.out.init(s)
 	s.possess.init(proven)
+	s.gate.challenge = est.challenge
 	return s
 }
 

@@ -18,6 +18,7 @@ var readmeImports = map[string]string{
 	"http":     "net/http",
 	"json":     "encoding/json",
 	"spoke":    "github.com/spoke-peer/spoke-go/spoke",
+	"time":     "time",
 	"toyworld": "github.com/spoke-peer/spoke-go/fixtures/toyworld",
 	"tools":    "github.com/spoke-peer/spoke-go/tools",
 	"ws":       "github.com/spoke-peer/spoke-go/connect/ws",

@@ -1,0 +1,154 @@
+package connect
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"github.com/spoke-peer/spoke-go/spoke"
+)
+
+// tokenTerms is what an endpoint has settled about capability tokens, beside what
+// [Config] says.
+type tokenTerms struct {
+	require bool        // of the peer
+	own     Token       // ours; zero if none
+	source  TokenSource // of ours; nil if none
+}
+
+// checkIssuers reports an issuer that is none.
+func (ep *endpoint) checkIssuers() error {
+	for _, issuer := range ep.TrustedIssuers {
+		if _, err := issuer.PublicKey(); err != nil {
+			return fmt.Errorf("trusted issuers: %w", err)
+		}
+	}
+	return nil
+}
+
+// requireTokens settles whether a responder insists on a token. One that trusts nobody
+// could only refuse everybody, so it is a mistake.
+func (ep *endpoint) requireTokens(require bool) error {
+	if require && len(ep.TrustedIssuers) == 0 {
+		return fmt.Errorf("config: RequireCapabilityToken without TrustedIssuers")
+	}
+	ep.tokens.require = require
+	return nil
+}
+
+// now returns the time by the configured clock.
+func (ep *endpoint) now() time.Time {
+	if ep.Now == nil {
+		return time.Now()
+	}
+	return ep.Now()
+}
+
+// requiredCapability returns the capability that op requires of a peer: the protocol's
+// rule, false for an op that the protocol does not know.
+func requiredCapability(op string) (string, bool) {
+	if capability, ok := CoreCapability(op); ok {
+		return capability, true
+	}
+	return PortCapability(op)
+}
+
+// required is requiredCapability and the application's own ops.
+func (ep *endpoint) required(op string) (string, bool) {
+	if capability, ok := requiredCapability(op); ok {
+		return capability, true
+	}
+	registered, ok := ep.ops[op]
+	return registered.Capability, ok
+}
+
+// grant is a token that verified. Time goes on, so it is asked again at every use.
+type grant struct {
+	claims  TokenClaims
+	granted map[string]bool
+}
+
+func newGrant(claims TokenClaims) *grant {
+	g := &grant{claims: claims, granted: make(map[string]bool, len(claims.Capabilities))}
+	for _, capability := range claims.Capabilities {
+		g.granted[capability] = true
+	}
+	return g
+}
+
+// tokenGate is what a session knows of its peer's tokens. It is the reader's alone; the
+// zero value knows none.
+type tokenGate struct {
+	challenge string // id of the challenge that was sent and not answered
+	standing  *grant // from the answer to the challenge; nil without one
+
+	// known holds tokens that verified, by the digest of their text: a peer attaches
+	// the same one to every request. ring is the order in which they are forgotten.
+	known map[[sha256.Size]byte]*grant
+	ring  [maxKnownTokens][sha256.Size]byte
+	next  int
+}
+
+// maxKnownTokens is how many verified tokens a session remembers.
+const maxKnownTokens = 4
+
+// authorize is step 4 of serving: it returns the failure of a request whose capability
+// token is missing, not good, or does not grant what op requires, nil when it may go on
+// to the dispatch gate. A token narrows; what was not negotiated it does not add.
+//
+// Source: wire spec, section 8.
+func (s *Session) authorize(e *envelope, op string) *spoke.ErrorEnvelope {
+	g, why := s.grantOf(e)
+	if why != "" {
+		failure := authFailed(spoke.KindTokenInvalid, why)
+		return &failure
+	}
+	capability, known := s.ep.required(op)
+	if g == nil || known && g.granted[capability] {
+		return nil
+	}
+	failure := unsupported(op)
+	return &failure
+}
+
+// grantOf returns the grant under which a request runs, nil when none is needed, or why
+// there is none. An attached token counts before the answer to the challenge.
+func (s *Session) grantOf(e *envelope) (*grant, string) {
+	switch {
+	case e.present.has(fields(fieldAuth)):
+		return s.presented(e.values[fieldAuth].Value)
+	case s.gate.standing != nil:
+		return s.gate.standing, s.gate.standing.claims.timely(s.ep.now())
+	case s.ep.tokens.require:
+		return nil, "a capability token is required"
+	}
+	return nil, ""
+}
+
+// presented judges a token that the peer presented, canonical.
+func (s *Session) presented(document []byte) (*grant, string) {
+	if len(s.ep.TrustedIssuers) == 0 {
+		return nil, "no issuer of capability tokens is trusted"
+	}
+	digest := sha256.Sum256(document)
+	if g := s.gate.known[digest]; g != nil {
+		return g, g.claims.timely(s.ep.now())
+	}
+	check := TokenCheck{Trusted: s.ep.TrustedIssuers, Self: s.local, Peer: s.peer.peer, Now: s.ep.now()}
+	p, why := check.verify(document)
+	if why != "" {
+		return nil, why
+	}
+	g := newGrant(p.claims)
+	s.gate.remember(digest, g)
+	return g, ""
+}
+
+func (t *tokenGate) remember(digest [sha256.Size]byte, g *grant) {
+	if t.known == nil {
+		t.known = make(map[[sha256.Size]byte]*grant, maxKnownTokens)
+	}
+	delete(t.known, t.ring[t.next])
+	t.known[digest], t.ring[t.next] = g, digest
+	t.next = (t.next + 1) % maxKnownTokens
+}

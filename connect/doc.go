@@ -9,7 +9,8 @@
 // a [github.com/spoke-peer/spoke-go/spoke.Reject].
 //
 // A host serves what it knows through ports, Config.Ports; a [RemoteAdapter] drives them
-// with typed methods, those of [Ports].
+// with typed methods, those of [Ports]. A [Router] puts many sessions behind one face:
+// each call goes to the peer whose manifest fits it.
 //
 // # Keys and trust
 //

@@ -36,3 +36,28 @@ func ServePort(ctx context.Context, op string, provider any, payload json.RawMes
 // KnownTokens returns how many verified tokens the session remembers. Nothing may be
 // under way.
 func KnownTokens(s *Session) int { return len(s.gate.known) }
+
+// RoutedCount returns how many peers the router holds in memory.
+func RoutedCount(r *Router) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.peers)
+}
+
+// InFlight returns how many calls of the router are under way.
+func InFlight(r *Router) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, p := range r.peers {
+		n += p.inFlight
+	}
+	return n
+}
+
+// LastTurn returns the turn at which the router chose a peer last.
+func LastTurn(r *Router, id PeerID) uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.peers[r.index(id)].chosen
+}

@@ -88,12 +88,24 @@ var outcomes = map[string]func(c map[string]any){
 	"payloads sign": flip("jcs_hex"), "payloads verify": flip("result"),
 	"ports cases": put("requires", "another-capability"), "ports sign": flip("jcs_hex"),
 	"dispatch cases":        func(c map[string]any) { c["required"] = "another-capability" },
+	"token verify":          flip("result"),
+	"token issue":           otherToken,
+	"router cases":          flip("result"),
 	"toy_world descriptors": put("jcs_hex", "7b7d"), "toy_world hello": flip("signature"), "toy_world session": flip("jcs_hex"),
 	"sequence cases":     func(c map[string]any) { last(c, "steps")["answer"] = "another" },
 	"echo cases":         flip("result"),
 	"probe cases":        put("sends", []any{"tools.spoke.probe", "tools.spoke.probe"}),
 	"negotiation cases":  func(c map[string]any) { c["negotiated"] = []any{"another-capability"} },
 	"nonce_replay cases": func(c map[string]any) { last(c, "hellos")["code"] = "another" },
+}
+
+// otherToken expects a token that is not issued, or another one than is.
+func otherToken(c map[string]any) {
+	if c["error"] != nil {
+		delete(c, "error")
+		return
+	}
+	flip("sig")(c["proof"].(map[string]any))
 }
 
 func put(name string, value any) func(map[string]any) {

@@ -30,6 +30,8 @@ var groups = map[string]lists{
 	"payloads":       {"sign": checkSign, "verify": checkVerify},
 	"ports":          {"cases": each(checkPort), "sign": checkSign},
 	"dispatch":       {"cases": each(checkDispatch)},
+	"token":          {"verify": each(checkTokenVerify), "issue": each(checkTokenIssue)},
+	"router":         {"cases": each(checkRouter)},
 	"toy_world":      {"descriptors": each(checkToyDescriptor), "hello": each(checkToyHello), "session": checkSign},
 	"sequence":       {"cases": each(checkSequence)},
 	"echo":           {"cases": each(checkEcho)},

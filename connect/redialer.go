@@ -240,3 +240,17 @@ func (r *Redialer) InvokeTool(ctx context.Context, capabilityID string, args any
 func (r *Redialer) RegisterToolHandler(capabilityID string, handler spoke.ToolHandler) error {
 	return r.tools.register(capabilityID, handler)
 }
+
+var _ RouterPeer = (*Redialer)(nil)
+
+// RemotePeerID returns the id of the peer that is dialed.
+func (r *Redialer) RemotePeerID() PeerID { return r.check.Peer }
+
+// CurrentSession returns the session that is up, nil when none is; it implements
+// [RouterPeer].
+func (r *Redialer) CurrentSession() *Session {
+	if adapter := r.Session(); adapter != nil {
+		return adapter.CurrentSession()
+	}
+	return nil
+}

@@ -76,7 +76,7 @@ func (r *Router) route(ctx context.Context, op string, payload json.RawMessage, 
 func (r *Router) choose(want demand, up []livePeer) (livePeer, *spoke.Reject) {
 	candidates := make([]Candidate, len(up))
 	for i, p := range up {
-		candidates[i] = Candidate{p.id, &p.session.peer.manifest}
+		candidates[i] = Candidate{p.id, p.session.peer.manifest()}
 	}
 	equals, reject := want.eligible(candidates)
 	if reject != nil {

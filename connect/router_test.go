@@ -394,3 +394,24 @@ func TestManyCallsGoThroughARouterAtOnce(t *testing.T) {
 		assert.NoError(t, errors.Join(errs...))
 	})
 }
+
+func TestARegisteredRedialerReentersWhenItsSessionIsUpAgain(t *testing.T) {
+	redialed(t, nil, func(t *testing.T, n *network, s *connect.Server, r *redialing) {
+		router := connect.NewRouter(connect.RouterConfig{})
+		require.NoError(t, router.Register(r.Redialer))
+		_, err := r.AwaitSession(t.Context())
+		require.NoError(t, err)
+		_, err = router.InvokeTool(t.Context(), echoTool, nil)
+		require.NoError(t, err)
+
+		n.to(nil)
+		_, err = router.InvokeTool(t.Context(), echoTool, nil)
+		assert.Equal(t, spoke.KindNoCapablePeer, spoke.KindOf(err))
+
+		n.to(s)
+		_, err = r.AwaitSession(t.Context())
+		require.NoError(t, err)
+		_, err = router.InvokeTool(t.Context(), echoTool, nil)
+		require.NoError(t, err)
+	})
+}

@@ -27,7 +27,7 @@ func (r *Router) GetHostCapabilityManifest() spoke.HostCapabilityManifest {
 	peers := []PeerID{}
 	var roles, capabilities, namespaces union
 	for _, p := range r.byPeerID() {
-		m := &p.session.peer.manifest
+		m := p.session.peer.manifest()
 		roles.add(m.Roles)
 		capabilities.add(m.Capabilities)
 		namespaces.add(m.Namespaces)

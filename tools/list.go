@@ -23,6 +23,13 @@ func (r *Registry) Find(ctx context.Context, id string) (Entry, bool) {
 	return e, true
 }
 
+// Lookup returns the tool with the id whatever the guard says of it.
+func (r *Registry) Lookup(id string) (Entry, bool) { return r.lookup(id) }
+
+// EffectiveGuard returns the guard as it stands for the caller in ctx: lowered by this
+// view and by Config.Ceiling.
+func (r *Registry) EffectiveGuard(ctx context.Context) Guard { return r.bound(ctx, r.ceiling) }
+
 func (c *core) listed(g Guard) []Entry {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

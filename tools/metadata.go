@@ -39,6 +39,11 @@ type Metadata struct {
 	// Probe says whether the tool can run now. Nil means always.
 	Probe Probe
 
+	// FlattenedStrings hands the handler its arguments as [FlattenStrings] makes them,
+	// an object of strings, and leaves out the check of arguments and results against
+	// the tool's schemas. It is for tools that parse texts themselves.
+	FlattenedStrings bool
+
 	// ExposeErrors lets callers see the text of any error that the handler returns.
 	// Otherwise only the text of a [*spoke.Reject] and of a [*Failure] travels.
 	ExposeErrors bool

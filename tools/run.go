@@ -75,6 +75,7 @@ func (c *core) contain(f func() (json.RawMessage, error)) (result json.RawMessag
 // run is the call inside all middleware.
 func (c *core) run(ctx context.Context, call *Invocation) (json.RawMessage, error) {
 	t := call.Tool
+	trace, ctx := takeTrace(ctx)
 	if ctx.Err() != nil {
 		return nil, contextReject(ctx, "no time was left for the call")
 	}
@@ -89,7 +90,8 @@ func (c *core) run(ctx context.Context, call *Invocation) (json.RawMessage, erro
 	if r := t.Availability(ctx).reject(t.ID()); r != nil {
 		return nil, r
 	}
-	if err := t.schemas.ValidateArguments(call.Arguments); err != nil {
+	args, err := t.acceptArguments(trace, call.Arguments)
+	if err != nil {
 		return nil, err
 	}
 	if !t.admit() {
@@ -97,7 +99,23 @@ func (c *core) run(ctx context.Context, call *Invocation) (json.RawMessage, erro
 			WithKind(spoke.KindOverloaded).WithDetail(detailCapabilityID, t.ID())
 	}
 	defer t.running.Add(-1)
-	return c.handle(ctx, t, call.Arguments)
+	trace.started()
+	return c.handle(ctx, t, trace, args)
+}
+
+// acceptArguments checks the arguments and returns what the handler gets.
+func (t *Tool) acceptArguments(trace *Trace, args json.RawMessage) (json.RawMessage, error) {
+	if err := trace.arguments(t, args); err != nil {
+		return nil, err
+	}
+	if !t.meta.FlattenedStrings {
+		return args, t.schemas.ValidateArguments(args)
+	}
+	flat, err := FlattenStrings(args)
+	if err != nil {
+		return nil, decodeReject(err)
+	}
+	return wirejson.Marshal(flat)
 }
 
 func denied(t *Tool) *spoke.Reject {
@@ -107,13 +125,13 @@ func denied(t *Tool) *spoke.Reject {
 
 // handle runs the handler and checks what it returns. A panic is contained here, so
 // that middleware sees it as a failed call.
-func (c *core) handle(ctx context.Context, t *Tool, args json.RawMessage) (json.RawMessage, error) {
+func (c *core) handle(ctx context.Context, t *Tool, trace *Trace, args json.RawMessage) (json.RawMessage, error) {
 	result, err := c.contain(func() (json.RawMessage, error) {
 		value, err := t.handler(ctx, args)
 		if err != nil {
 			return nil, err
 		}
-		return t.encodeResult(value)
+		return t.encodeResult(trace, value)
 	})
 	if err != nil {
 		return nil, rejectOf(ctx, err, t.meta.ExposeErrors)
@@ -122,7 +140,7 @@ func (c *core) handle(ctx context.Context, t *Tool, args json.RawMessage) (json.
 }
 
 // encodeResult returns a handler's value as canonical JSON that fits the output.
-func (t *Tool) encodeResult(value any) (json.RawMessage, error) {
+func (t *Tool) encodeResult(trace *Trace, value any) (json.RawMessage, error) {
 	raw, err := wirejson.Raw(value)
 	if err == nil {
 		raw, err = jcs.CanonicalExact(raw, 0)
@@ -130,6 +148,9 @@ func (t *Tool) encodeResult(value any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, spoke.Rejectf(spoke.CodeInternalError, "the result cannot be sent").
 			WithKind(spoke.KindResult).WithCause(err)
+	}
+	if err := trace.result(t, raw); err != nil || t.meta.FlattenedStrings {
+		return raw, err
 	}
 	return raw, t.schemas.ValidateResult(raw)
 }

@@ -1,0 +1,57 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Trace lets a protocol that serves a registry look into one call, where the order of
+// the checks matters to it. Functions may be nil.
+type Trace struct {
+	// Arguments judges the arguments of a call that the guard and the tool's probe let
+	// pass, before the tool's input is looked at. Its error ends the call and reaches
+	// the caller in the error's chain.
+	Arguments func(t *Tool, args json.RawMessage) error
+	// Started is called right before the handler runs.
+	Started func()
+	// Result judges a handler's result before the tool's output is looked at.
+	Result func(t *Tool, result json.RawMessage) error
+}
+
+type traceKey struct{}
+
+// WithTrace returns a context whose next call on a registry is traced. Calls that the
+// tool's handler makes in turn are not.
+func WithTrace(ctx context.Context, trace Trace) context.Context {
+	return context.WithValue(ctx, traceKey{}, &trace)
+}
+
+// takeTrace returns the trace of ctx, which may be the zero one, and the context of the
+// handler.
+func takeTrace(ctx context.Context) (*Trace, context.Context) {
+	trace, _ := ctx.Value(traceKey{}).(*Trace)
+	if trace == nil {
+		return &Trace{}, ctx
+	}
+	return trace, context.WithValue(ctx, traceKey{}, (*Trace)(nil))
+}
+
+func (t *Trace) arguments(tool *Tool, args json.RawMessage) error {
+	if t.Arguments == nil {
+		return nil
+	}
+	return t.Arguments(tool, args)
+}
+
+func (t *Trace) started() {
+	if t.Started != nil {
+		t.Started()
+	}
+}
+
+func (t *Trace) result(tool *Tool, result json.RawMessage) error {
+	if t.Result == nil {
+		return nil
+	}
+	return t.Result(tool, result)
+}

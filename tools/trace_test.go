@@ -1,0 +1,71 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/spoke-peer/spoke-go/tools"
+)
+
+func TestATraceSeesOneCallAndNotTheCallsOfItsHandler(t *testing.T) {
+	var seen []string
+	var r *tools.Registry
+	inner := tools.New("tools.test.inner", "Inner.", func(context.Context, struct{}) (int, error) { return 1, nil })
+	outer := tools.New("tools.test.outer", "Outer.", func(ctx context.Context, _ struct{}) (int, error) {
+		seen = append(seen, "handler")
+		return tools.Call[any, int](ctx, r, "tools.test.inner", nil)
+	})
+	r = open(t, inner, outer)
+	ctx := tools.WithTrace(t.Context(), tools.Trace{
+		Arguments: func(t *tools.Tool, _ json.RawMessage) error { seen = append(seen, "arguments of "+t.ID()); return nil },
+		Started:   func() { seen = append(seen, "started") },
+		Result: func(_ *tools.Tool, result json.RawMessage) error {
+			seen = append(seen, "result "+string(result))
+			return nil
+		},
+	})
+	_, err := r.InvokeTool(ctx, "tools.test.outer", nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"arguments of tools.test.outer", "started", "handler", "result 1"}, seen)
+}
+
+func TestATracesErrorEndsTheCallAndStaysInTheChain(t *testing.T) {
+	refusal := errors.New("not these")
+	r := open(t, tools.New(echoID, "Echo.", func(context.Context, struct{}) (int, error) { t.Error("it ran"); return 0, nil }))
+	ctx := tools.WithTrace(t.Context(), tools.Trace{Arguments: func(*tools.Tool, json.RawMessage) error { return refusal }})
+	_, err := r.InvokeTool(ctx, echoID, nil)
+	assert.ErrorIs(t, err, refusal)
+}
+
+func TestAToolOfFlattenedStringsGetsStringsAndNoChecks(t *testing.T) {
+	type strict struct {
+		N int `json:"n"`
+	}
+	d := tools.New(echoID, "Echo.", func(context.Context, strict) (strict, error) { return strict{}, nil }).Descriptor()
+	r := open(t, tools.Raw(d, func(_ context.Context, args json.RawMessage) (any, error) { return args, nil }).
+		With(tools.Metadata{FlattenedStrings: true}))
+	got, err := r.InvokeTool(t.Context(), echoID,
+		text(`{"a":"x","b":true,"c":1.5,"d":null,"e":[1, {"f":null}],"g":{ "h" : "i" },"j":""}`))
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"a":"x","b":"true","c":"1.5","e":"[1,{\"f\":null}]","g":"{\"h\":\"i\"}","j":""}`, string(got))
+}
+
+func TestLookupFindsWhatTheGuardHides(t *testing.T) {
+	r := tools.NewRegistry(tools.Config{})
+	require.NoError(t, r.Register(echo[struct{}](t)))
+	_, shown := r.Find(t.Context(), echoID)
+	_, known := r.Lookup(echoID)
+	assert.False(t, shown)
+	assert.True(t, known)
+}
+
+func TestTheEffectiveGuardIsLoweredByTheViewAndTheCeiling(t *testing.T) {
+	r := tools.NewRegistry(tools.Config{Guard: tools.FullAccess(), Ceiling: func(context.Context) tools.Policy { return tools.PolicyWrite }})
+	assert.Equal(t, tools.ReadWrite(), r.EffectiveGuard(t.Context()))
+	assert.Equal(t, tools.ReadOnly(), r.Lower(tools.PolicyRead).EffectiveGuard(t.Context()))
+}

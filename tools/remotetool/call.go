@@ -1,0 +1,261 @@
+package remotetool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/spoke-peer/spoke-go/internal/jcs"
+	"github.com/spoke-peer/spoke-go/internal/wirejson"
+	"github.com/spoke-peer/spoke-go/spoke"
+	"github.com/spoke-peer/spoke-go/tools"
+)
+
+// call is the request payload of tool.call.
+type call struct {
+	id        string
+	arguments json.RawMessage // nil when absent
+	after     *after
+	callID    string
+}
+
+// answerCall answers tool.call.
+//
+// Source: remote tool spec, section 5.
+func (p *Provider) answerCall(ctx context.Context, payload json.RawMessage) (string, json.RawMessage) {
+	c, fault := readCall(payload)
+	if fault != nil {
+		return failed(fault)
+	}
+	result, fault := p.run(ctx, c)
+	if fault != nil {
+		return failed(fault)
+	}
+	return TypeResult, append(append([]byte{'{'}, result...), '}')
+}
+
+// readCall reads a payload and judges the types of its members, before anything runs.
+// What arguments are is judged later.
+func readCall(payload json.RawMessage) (call, *Error) {
+	m, err := membersOf(payload)
+	if err != nil {
+		return call{}, errorf(CodeCallPayloadInvalid, "the payload must be an object")
+	}
+	c := call{arguments: present(m["arguments"])}
+	for name, to := range map[string]*string{"toolId": &c.id, "callId": &c.callID} {
+		text, ok := textOf(m[name])
+		if present(m[name]) != nil && !ok {
+			return call{}, errorf(CodeCallPayloadInvalid, "%s must be a text", name)
+		}
+		*to = text
+	}
+	var fault *Error
+	if c.after, fault = readAfter(m["after"]); fault != nil {
+		return call{}, fault
+	}
+	if strings.TrimSpace(c.id) == "" {
+		return call{}, errorf(CodeCallMissingID, "toolId is missing")
+	}
+	return c, nil
+}
+
+// run makes a call and takes evidence, and returns the members of a result.
+func (p *Provider) run(ctx context.Context, c call) ([]byte, *Error) {
+	x, ok := p.catalogs.find(p.registry, c.id)
+	if !ok {
+		return nil, errorf(CodeNotFound, "there is no tool %q", clip(c.id))
+	}
+	attempt := outgoingOf(ctx).mark()
+	result, fault := p.invoke(ctx, x, c.arguments)
+	if fault != nil {
+		attempt.drop()
+		return nil, fault
+	}
+	members := appendRaw(appendBool(appendText([]byte{'{'}, "toolId", x.id), "success", true), "result", result)
+	if evidence := p.evidence(ctx, x, c.after); evidence != nil {
+		members = appendRaw(members, "evidence", evidence)
+	}
+	return members[1:], nil
+}
+
+// invocation follows one call through the registry.
+type invocation struct {
+	definition *definition
+	bad        *Error // what is wrong with the arguments before any schema is asked
+	judged     bool   // guard and probe let it pass
+	started    bool
+	returned   bool
+}
+
+// invoke runs a tool of the registry. The registry asks in the order of section 5; the
+// trace sees where a call ended.
+func (p *Provider) invoke(ctx context.Context, x *definition, arguments json.RawMessage) (json.RawMessage, *Error) {
+	v := &invocation{definition: x}
+	args := v.prepare(ctx, arguments)
+	ctx = tools.WithTrace(ctx, tools.Trace{
+		Arguments: v.judgeArguments,
+		Started:   func() { v.started = true },
+		Result:    v.judgeResult,
+	})
+	result, err := p.registry.InvokeTool(ctx, x.registryID, args)
+	if err != nil {
+		return nil, v.fault(err)
+	}
+	return result, nil
+}
+
+// prepare returns the arguments as the registry takes them, and keeps what is wrong with
+// them until it is their turn.
+func (v *invocation) prepare(ctx context.Context, arguments json.RawMessage) json.RawMessage {
+	empty := json.RawMessage("{}")
+	if arguments == nil {
+		arguments = empty
+	}
+	canonical, err := jcs.CanonicalExact(arguments, maxDepth)
+	switch {
+	case arguments[0] != '{':
+		v.bad = errorf(CodeArgumentsInvalid, "arguments must be an object")
+		return empty
+	case v.definition.flattened:
+		canonical, err = flatten(ctx, arguments)
+	}
+	if err != nil {
+		v.bad = errorf(CodeArgumentsInvalid, "arguments: %w", err)
+		return empty
+	}
+	return canonical
+}
+
+// Names of members that a tool of flattened strings gets beside its arguments.
+const (
+	flatRequestID = "__ansight_requestId"
+	flatSessionID = "__ansight_sessionId"
+)
+
+// flatten returns the strings that a tool of flattened strings gets.
+func flatten(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
+	flat, err := tools.FlattenStrings(arguments)
+	if err != nil {
+		return nil, err
+	}
+	r := requestOf(ctx)
+	flat[flatRequestID], flat[flatSessionID] = r.id, r.sessionID
+	return wirejson.Marshal(flat)
+}
+
+func (v *invocation) judgeArguments(_ *tools.Tool, args json.RawMessage) error {
+	v.judged = true
+	if v.bad != nil {
+		return v.bad
+	}
+	if v.definition.flattened {
+		return nil
+	}
+	if issues := v.definition.arguments.check(args); len(issues) > 0 {
+		return schemaError(CodeArgumentsSchemaInvalid, v.definition.id, issues)
+	}
+	return nil
+}
+
+func (v *invocation) judgeResult(_ *tools.Tool, result json.RawMessage) error {
+	v.returned = true
+	if v.definition.flattened {
+		return nil
+	}
+	if issues := v.definition.result.check(result); len(issues) > 0 {
+		return schemaError(CodeResultSchemaInvalid, v.definition.id, issues)
+	}
+	return nil
+}
+
+func schemaError(code Code, id string, issues []issue) *Error {
+	what := "arguments of"
+	if code == CodeResultSchemaInvalid {
+		what = "result of"
+	}
+	e := errorf(code, "the %s %s: %s %s", what, id, issues[0].path, issues[0].message)
+	e.Details = validation(issues)
+	return e
+}
+
+// fault says in the protocol's words why a call failed.
+//
+// Source: remote tool spec, section 5.
+func (v *invocation) fault(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok && !e.remote {
+		return e
+	}
+	if _, panicked := errors.AsType[*tools.PanicError](err); panicked {
+		return errorf(CodeExecutionException, "the tool ended unexpectedly")
+	}
+	r, ok := errors.AsType[*spoke.Reject](err)
+	if !ok {
+		return errorf(CodeExecutionFailed, "the tool failed")
+	}
+	switch {
+	case !v.judged && v.about(r):
+		return v.refusal(r)
+	case v.judged && !v.started && r.Code == spoke.CodeInvalidInput:
+		return schemaError(CodeArgumentsSchemaInvalid, v.definition.id, issuesOf(r))
+	case v.returned, v.started && r.Kind() == spoke.KindResult && !r.Remote():
+		return schemaError(CodeResultSchemaInvalid, v.definition.id, issuesOf(r))
+	}
+	return ownFault(r)
+}
+
+// about reports whether the registry made the reject for this tool.
+func (v *invocation) about(r *spoke.Reject) bool {
+	return r.Details["capability_id"] == v.definition.registryID
+}
+
+// refusal is for a call that did not get as far as its arguments.
+func (v *invocation) refusal(r *spoke.Reject) *Error {
+	switch r.Kind() {
+	case tools.KindNotFound:
+		return errorf(CodeNotFound, "there is no tool %q", v.definition.id)
+	case tools.KindDenied:
+		return errorf(CodeExecutionDenied, "%s may not be called here", v.definition.id)
+	case tools.KindUnavailable:
+		return unavailable(v.definition.id, r)
+	}
+	return ownFault(r)
+}
+
+// unavailable carries the state that the probe told.
+func unavailable(id string, r *spoke.Reject) *Error {
+	text := func(name string) string { s, _ := r.Details[name].(string); return s }
+	state := tools.Availability{
+		Code: text("code"), Reason: text("reason"),
+		RequiredState: text("requiredState"), Remediation: text("remediation"),
+	}
+	state.Retryable, _ = r.Details["retryable"].(bool)
+	e := errorf(CodeUnavailable, "%s is not available", id)
+	if state.Reason != "" {
+		e.Message = state.Reason
+	}
+	if state.Code != "" {
+		e.Code = Code(state.Code)
+	}
+	e.Retryable, e.Details = state.Retryable, appendState(nil, state)
+	return e
+}
+
+// ownFault is for what the tool, or what stands around it, says of itself.
+func ownFault(r *spoke.Reject) *Error {
+	e := &Error{Code: CodeExecutionFailed, Message: r.Message, cause: r}
+	details := r.Details
+	if f, ok := tools.FailureOf(r); ok {
+		e.Code, e.Message, e.Retryable, details = Code(f.Code), f.Message, f.Retryable, f.Details
+	} else if r.Code != spoke.CodeInternalError {
+		e.Code = Code(r.Code)
+	} else {
+		e.Retryable = r.Kind() == spoke.KindOverloaded || r.Kind() == spoke.KindTimeout
+	}
+	if len(details) > 0 {
+		if raw, err := wirejson.Marshal(details); err == nil {
+			e.Details = raw
+		}
+	}
+	return e
+}

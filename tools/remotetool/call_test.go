@@ -1,0 +1,269 @@
+package remotetool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/spoke-peer/spoke-go/spoke"
+	"github.com/spoke-peer/spoke-go/tools"
+)
+
+const (
+	closedInput = `{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string","enum":["a","b"]},"d":{"type":"string","format":"date-time"},"l":{"type":"array","items":{"type":"number"}},"o":{"type":["string","null"]}},"required":["n"],"additionalProperties":false}`
+)
+
+func failing(err error) spoke.ToolHandler {
+	return func(context.Context, json.RawMessage) (any, error) { return nil, err }
+}
+
+// zoo has a tool for every way in which a call can end.
+func zoo(t *testing.T) *Provider {
+	down := func(a tools.Availability) tools.Metadata {
+		return tools.Metadata{Probe: func(context.Context) tools.Availability { return a }}
+	}
+	r := tools.NewRegistry(tools.Config{Guard: tools.ReadWrite()})
+	require.NoError(t, r.Register(
+		tool("tools.t.echo", closedInput, "", echoing, tools.Metadata{}),
+		tool("tools.t.critical", "", "", echoing, tools.Metadata{Policy: tools.PolicyCritical, Probe: down(tools.Unavailable("x", "y")).Probe}),
+		tool("tools.t.down", closedInput, "", echoing, down(tools.Unavailable("", ""))),
+		tool("tools.t.busy", "", "", echoing, down(tools.Availability{Code: "app_busy", Reason: "It is busy.", RequiredState: "idle", Remediation: "Wait.", Retryable: true})),
+		tool("tools.t.sick", "", "", echoing, tools.Metadata{Probe: func(context.Context) tools.Availability { panic("sick") }}),
+		tool("tools.t.strict", `{"type":"object","properties":{"n":{"type":"integer","minimum":3}}}`, "", echoing, tools.Metadata{}),
+		tool("tools.t.own", "", "", failing(&tools.Failure{Code: "no_paper", Message: "Out of paper.", Retryable: true, Details: map[string]any{"tray": 2.0}}), tools.Metadata{}),
+		tool("tools.t.reject", "", "", failing(spoke.Rejectf(spoke.CodeRevisionConflict, "Too late.")), tools.Metadata{}),
+		tool("tools.t.invalid", "", "", failing(spoke.Rejectf(spoke.CodeInvalidInput, "Not that.")), tools.Metadata{}),
+		tool("tools.t.fails", "", "", failing(errors.New("secret")), tools.Metadata{}),
+		tool("tools.t.panics", "", "", func(context.Context, json.RawMessage) (any, error) { panic("secret") }, tools.Metadata{}),
+		tool("tools.t.lies", "", `{"type":"object","properties":{"a":{"type":"array","items":{"type":"string"}}},"additionalProperties":false}`,
+			func(context.Context, json.RawMessage) (any, error) { return raw(`{"a":[1],"b":2}`), nil }, tools.Metadata{}),
+		tool("tools.t.bounds", "", `{"type":"integer","maximum":3}`, func(context.Context, json.RawMessage) (any, error) { return 4, nil }, tools.Metadata{}),
+		tool("tools.t.unsendable", "", "", func(context.Context, json.RawMessage) (any, error) { return make(chan int), nil }, tools.Metadata{}),
+	))
+	return NewProvider(r, ProviderConfig{})
+}
+
+func TestACallThatFailsSaysWhyInTheOrderOfTheSpec(t *testing.T) {
+	p := zoo(t)
+	for _, c := range []struct {
+		name, payload string
+		code          Code
+	}{
+		{"no payload", ``, CodeCallPayloadInvalid},
+		{"a null payload", `null`, CodeCallPayloadInvalid},
+		{"a list for a payload", `[]`, CodeCallPayloadInvalid},
+		{"a tool id that is no text", `{"toolId":1}`, CodeCallPayloadInvalid},
+		{"a call id that is no text", `{"toolId":"t.echo","callId":1}`, CodeCallPayloadInvalid},
+		{"an after that is no object, before a missing id", `{"after":1}`, CodeCallPayloadInvalid},
+		{"an after that is a list, before an unknown tool", `{"toolId":"t.nope","after":[]}`, CodeCallPayloadInvalid},
+		{"a delay that is no number", `{"toolId":"t.echo","after":{"delayMilliseconds":"1"}}`, CodeCallPayloadInvalid},
+		{"a delay with a fraction", `{"toolId":"t.echo","after":{"delayMilliseconds":1.5}}`, CodeCallPayloadInvalid},
+		{"an include that is no list", `{"toolId":"t.echo","after":{"include":"screenshot"}}`, CodeCallPayloadInvalid},
+		{"an include of numbers", `{"toolId":"t.echo","after":{"include":[1]}}`, CodeCallPayloadInvalid},
+		{"evidence arguments that are no object", `{"toolId":"t.echo","after":{"visualTreeArguments":1}}`, CodeCallPayloadInvalid},
+		{"no tool id", `{}`, CodeCallMissingID},
+		{"a null tool id", `{"toolId":null}`, CodeCallMissingID},
+		{"a blank tool id", `{"toolId":" "}`, CodeCallMissingID},
+		{"an unknown tool, before its arguments", `{"toolId":"t.nope","arguments":1}`, CodeNotFound},
+		{"the registry's own form of an id", `{"toolId":"tools.t.echo"}`, CodeNotFound},
+		{"a tool above the guard, before its probe and its arguments", `{"toolId":"t.critical","arguments":1}`, CodeExecutionDenied},
+		{"a tool that is down, before its arguments", `{"toolId":"t.down","arguments":1}`, CodeUnavailable},
+		{"a tool that is down, before its schema", `{"toolId":"t.down","arguments":{"n":"x"}}`, CodeUnavailable},
+		{"a tool that is down with a code of its own", `{"toolId":"t.busy"}`, "app_busy"},
+		{"a tool whose probe panics", `{"toolId":"t.sick"}`, CodeUnavailable},
+		{"arguments that are a list", `{"toolId":"t.echo","arguments":[]}`, CodeArgumentsInvalid},
+		{"arguments that are a text", `{"toolId":"t.echo","arguments":"{}"}`, CodeArgumentsInvalid},
+		{"arguments with a number that cannot be kept", `{"toolId":"t.echo","arguments":{"n":12345678901234567891}}`, CodeArgumentsInvalid},
+		{"arguments that lack a member", `{"toolId":"t.echo"}`, CodeArgumentsSchemaInvalid},
+		{"arguments that only the full schema refuses", `{"toolId":"t.strict","arguments":{"n":2}}`, CodeArgumentsSchemaInvalid},
+		{"a failure of the tool's own", `{"toolId":"t.own"}`, "no_paper"},
+		{"a reject of the tool's own", `{"toolId":"t.reject"}`, "REVISION_CONFLICT"},
+		{"a tool that itself calls its input invalid", `{"toolId":"t.invalid"}`, "INVALID_INPUT"},
+		{"any other error", `{"toolId":"t.fails"}`, CodeExecutionFailed},
+		{"a panic", `{"toolId":"t.panics"}`, CodeExecutionException},
+		{"a result that does not fit", `{"toolId":"t.lies"}`, CodeResultSchemaInvalid},
+		{"a result that only the full schema refuses", `{"toolId":"t.bounds"}`, CodeResultSchemaInvalid},
+		{"a result that is no JSON", `{"toolId":"t.unsendable"}`, CodeResultSchemaInvalid},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := answerOf(t, p, TypeCall, TypeError, c.payload)
+			assert.Equal(t, string(c.code), text(m, "code"), "%s", m)
+			assert.NotEmpty(t, text(m, "message"))
+			assert.Contains(t, []string{"true", "false"}, string(m["retryable"]))
+			assert.NotContains(t, string(m["message"]), "secret")
+		})
+	}
+}
+
+func TestWithoutExecutionEveryCallIsDenied(t *testing.T) {
+	p := NewProvider(registryOf(t, tools.Guard{Discovery: true, MaxPolicy: tools.PolicyCritical}, jsonEcho()), ProviderConfig{})
+	assert.Equal(t, string(CodeExecutionDenied), text(answerOf(t, p, TypeCall, TypeError, `{"toolId":"json.echo"}`), "code"))
+}
+
+func TestWithoutDiscoveryAToolStillRuns(t *testing.T) {
+	p := NewProvider(registryOf(t, tools.Guard{Execution: true, MaxPolicy: tools.PolicyRead}, jsonEcho()), ProviderConfig{})
+	answerOf(t, p, TypeCall, TypeResult, `{"toolId":"json.echo"}`)
+	assert.Equal(t, string(CodeDiscoveryDisabled), text(answerOf(t, p, TypeQuery, TypeError, `{}`), "code"))
+}
+
+func TestALoweredProviderHidesAndDenies(t *testing.T) {
+	p := providerOf(t, jsonEcho(), tool("tools.t.write", "", "", echoing, tools.Metadata{Policy: tools.PolicyWrite}))
+	low := p.Lower(tools.PolicyRead)
+	assert.Equal(t, "json.echo", toolsOf(t, answerOf(t, low, TypeQuery, TypeCatalog, `{}`)))
+	assert.Equal(t, string(CodeExecutionDenied), text(answerOf(t, low, TypeCall, TypeError, `{"toolId":"t.write"}`), "code"))
+	assert.Equal(t, string(CodeExecutionDenied), text(answerOf(t, low.Lower(tools.PolicyCritical), TypeCall, TypeError, `{"toolId":"t.write"}`), "code"))
+	assert.Equal(t, string(CodeExecutionDenied), text(answerOf(t, p.Lower("reed"), TypeCall, TypeError, `{"toolId":"json.echo"}`), "code"))
+	answerOf(t, p, TypeCall, TypeResult, `{"toolId":"t.write"}`)
+}
+
+func TestAnErrorCarriesItsDetailsAndWhetherToRetry(t *testing.T) {
+	p := zoo(t)
+	m := answerOf(t, p, TypeCall, TypeError, `{"toolId":"t.busy"}`)
+	assert.JSONEq(t, `{"available":false,"code":"app_busy","reason":"It is busy.","requiredState":"idle","remediation":"Wait.","retryable":true}`, string(m["details"]))
+	assert.Equal(t, "true", string(m["retryable"]))
+	assert.Equal(t, "It is busy.", text(m, "message"))
+	m = answerOf(t, p, TypeCall, TypeError, `{"toolId":"t.own"}`)
+	assert.JSONEq(t, `{"tray":2}`, string(m["details"]))
+	assert.Equal(t, "true", string(m["retryable"]))
+	m = answerOf(t, p, TypeCall, TypeError, `{"toolId":"t.lies"}`)
+	assert.JSONEq(t, `{"valid":false,"errors":[{"path":"$.a[0]","code":"type_mismatch","message":"must be of type string"},{"path":"$.b","code":"additional_property_not_allowed","message":"is not known"}]}`, string(m["details"]))
+	assert.Equal(t, "code message retryable", keysOf(answerOf(t, p, TypeCall, TypeError, `{"toolId":"t.fails"}`)))
+}
+
+func TestEveryKindOfMisfitHasItsCodeAndPath(t *testing.T) {
+	p := zoo(t)
+	for arguments, want := range map[string]string{
+		`{"n":null}`:            `$.n null_not_allowed`,
+		`{"n":"1"}`:             `$.n type_mismatch`,
+		`{"n":1.5}`:             `$.n type_mismatch`,
+		`{}`:                    `$.n required_property_missing`,
+		`{"n":1,"x":1}`:         `$.x additional_property_not_allowed`,
+		`{"n":1,"s":"c"}`:       `$.s enum_value_invalid`,
+		`{"n":1,"d":"now"}`:     `$.d format_invalid`,
+		`{"n":1,"l":[1,"x"]}`:   `$.l[1] type_mismatch`,
+		`{"n":1,"o":1}`:         `$.o type_mismatch`,
+		`{"n":1,"l":{"0":"x"}}`: `$.l type_mismatch`,
+	} {
+		var details struct {
+			Valid  bool
+			Errors []struct{ Path, Code string }
+		}
+		m := answerOf(t, p, TypeCall, TypeError, `{"toolId":"t.echo","arguments":`+arguments+`}`)
+		require.NoError(t, json.Unmarshal(m["details"], &details))
+		require.Len(t, details.Errors, 1, arguments)
+		assert.Equal(t, want, details.Errors[0].Path+" "+details.Errors[0].Code, arguments)
+		assert.False(t, details.Valid)
+	}
+	for _, arguments := range []string{`{"n":1.0}`, `{"n":1e2,"o":null}`, `{"n":1,"s":"a","d":"2026-01-02T03:04:05Z","l":[1,2.5]}`} {
+		answerOf(t, p, TypeCall, TypeResult, `{"toolId":"t.echo","arguments":`+arguments+`}`)
+	}
+}
+
+func TestACallThatSucceedsAnswersItsResult(t *testing.T) {
+	p := zoo(t)
+	m := answerOf(t, p, TypeCall, TypeResult, `{"toolId":" T.Echo ","arguments":{"n":1},"callId":"c","unknown":[]}`)
+	assert.Equal(t, "result success toolId", keysOf(m))
+	assert.Equal(t, "t.echo", text(m, "toolId"))
+	assert.Equal(t, "true", string(m["success"]))
+	assert.JSONEq(t, `{"n":1}`, string(m["result"]))
+	m = answerOf(t, providerOf(t, jsonEcho()), TypeCall, TypeResult, `{"toolId":"json.echo","arguments":null,"after":null}`)
+	assert.JSONEq(t, `{}`, string(m["result"]))
+}
+
+func TestAToolOfFlattenedStringsGetsTextsAndTheIDsOfTheRequest(t *testing.T) {
+	p := providerOf(t, tool("tools.t.flat", `{"type":"object","properties":{"a":{"type":"integer"}},"additionalProperties":false}`, `{"type":"string"}`, echoing, tools.Metadata{FlattenedStrings: true}))
+	got := p.HandleMessage(t.Context(), []byte(`{"type":"tool.call","id":"r1","sessionId":"s1","payload":{"toolId":"t.flat","arguments":
+		{"a":"x","b":null,"c":1.50,"d":true,"e":{"k" : [1, 2]},"f":[],"__ansight_requestId":"forged"}}}`))
+	e, _, _ := parseEnvelope(got)
+	m, err := membersOf(e.payload)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"a":"x","c":"1.50","d":"true","e":"{\"k\":[1,2]}","f":"[]","__ansight_requestId":"r1","__ansight_sessionId":"s1"}`, string(m["result"]))
+}
+
+func TestAToolCanHaveAnotherIDHere(t *testing.T) {
+	r := registryOf(t, tools.FullAccess(), jsonEcho())
+	p := NewProvider(r, ProviderConfig{Names: map[string]string{"tools.json.echo": "Écho. The Tool"}})
+	assert.Equal(t, "Écho. The Tool", toolsOf(t, answerOf(t, p, TypeQuery, TypeCatalog, `{}`)))
+	answerOf(t, p, TypeCall, TypeResult, `{"toolId":"écho. the tool"}`)
+	assert.Equal(t, string(CodeNotFound), text(answerOf(t, p, TypeCall, TypeError, `{"toolId":"json.echo"}`), "code"))
+}
+
+// uiTools are what evidence is taken with.
+func uiTools(shot spoke.ToolHandler) []*tools.Tool {
+	return []*tools.Tool{
+		tool("tools.ui.get_visual_tree", "", "", echoing, tools.Metadata{}),
+		tool("tools.ui.get_screenshot", "", "", shot, tools.Metadata{}),
+		tool("tools.t.tap", "", "", echoing, tools.Metadata{}),
+	}
+}
+
+func TestEvidenceIsTakenAsAsked(t *testing.T) {
+	tree := `{"toolId":"ui.get_visual_tree","success":true,"result":%s}`
+	p := providerOf(t, uiTools(failing(errors.New("dark")))...)
+	noShot := `{"code":"tool_execution_failed","message":"the tool failed","retryable":false}`
+	for _, c := range []struct{ name, toolID, after, want string }{
+		{"the tree unless said otherwise", "t.tap", `{}`, `{"visualTree":` + strings.Replace(tree, "%s", "{}", 1) + `}`},
+		{"the tree under its other names", "t.tap", `{"include":["tree","visual_tree"]}`, `{"tree":` + strings.Replace(tree, "%s", "{}", 1) + `,"visual_tree":` + strings.Replace(tree, "%s", "{}", 1) + `}`},
+		{"with arguments", "t.tap", `{"visualTreeArguments":{"d":1}}`, `{"visualTree":` + strings.Replace(tree, "%s", `{"d":1}`, 1) + `}`},
+		{"a failure is recorded", "t.tap", `{"include":["screenshot"]}`, `{"screenshot":` + noShot + `}`},
+		{"unknown names are skipped", "t.tap", `{"include":["x","VisualTree"]}`, ``},
+		{"nothing", "t.tap", `{"include":[]}`, ``},
+		{"the invoked tool is skipped", "UI.get_visual_tree", `{"include":["visualTree","screenshot"]}`, `{"screenshot":` + noShot + `}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := answerOf(t, p, TypeCall, TypeResult, `{"toolId":"`+c.toolID+`","after":`+c.after+`}`)
+			if c.want == "" {
+				assert.NotContains(t, m, "evidence")
+				return
+			}
+			assert.JSONEq(t, c.want, string(m["evidence"]))
+		})
+	}
+}
+
+func TestEvidenceIsNotTakenOfACallThatFailed(t *testing.T) {
+	p := providerOf(t, append(uiTools(func(context.Context, json.RawMessage) (any, error) {
+		t.Error("the screenshot was taken")
+		return nil, nil
+	}), tool("tools.t.fails", "", "", failing(errors.New("x")), tools.Metadata{}))...)
+	m := answerOf(t, p, TypeCall, TypeError, `{"toolId":"t.fails","after":{"include":["screenshot"]}}`)
+	assert.NotContains(t, m, "evidence")
+}
+
+func TestTheToolsOfEvidenceCanBeOthers(t *testing.T) {
+	p := NewProvider(registryOf(t, tools.FullAccess(), jsonEcho(), tool("tools.t.tap", "", "", echoing, tools.Metadata{})),
+		ProviderConfig{VisualTreeID: "json.echo", ScreenshotID: "t.nope"})
+	m := answerOf(t, p, TypeCall, TypeResult, `{"toolId":"t.tap","after":{"include":["visualTree","screenshot"]}}`)
+	assert.Contains(t, string(m["evidence"]), `"toolId":"json.echo"`)
+	assert.Contains(t, string(m["evidence"]), string(CodeNotFound))
+}
+
+func TestTheDelayOfEvidenceIsClampedAndEndsWithTheContext(t *testing.T) {
+	for after, want := range map[string]time.Duration{
+		`{"delayMilliseconds":-5}`: 0, `{"delayMilliseconds":150}`: 150 * time.Millisecond,
+		`{"delayMilliseconds":1e9}`: 2 * time.Second, `{}`: 0, `{"delayMilliseconds":100,"include":[]}`: 0,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := providerOf(t, uiTools(echoing)...)
+			started := time.Now()
+			answerOf(t, p, TypeCall, TypeResult, `{"toolId":"t.tap","after":`+after+`}`)
+			assert.Equal(t, want, time.Since(started), after)
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p := providerOf(t, uiTools(echoing)...)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		started := time.Now()
+		kind, _ := p.Handle(ctx, TypeCall, raw(`{"toolId":"t.tap","after":{"delayMilliseconds":2000}}`))
+		assert.Equal(t, TypeResult, kind, "the call has succeeded")
+		assert.Equal(t, time.Second, time.Since(started))
+	})
+}

@@ -1,0 +1,211 @@
+package remotetool
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spoke-peer/spoke-go/tools"
+)
+
+// catalog is what a registry shows under one guard, until the registry changes. Apart
+// from the remembered states it does not change.
+type catalog struct {
+	tools      []*definition // sorted by id
+	revision   string
+	ready      string // availability revision when every tool is available
+	categories []byte
+
+	mu       sync.Mutex
+	last     map[int]tools.Availability // the states that lastRev is of
+	lastRev  string
+	lastList bool
+}
+
+// catalogs keeps the definitions of a registry's tools, and the catalogs over them, as
+// long as they are true. It is shared by all views of a provider.
+type catalogs struct {
+	names map[string]string // registry id to the protocol's id
+	byLow map[string]string // the protocol's id in lower case to the registry id
+
+	mu         sync.Mutex
+	defined    map[string]*definition // by registry id
+	generation uint64
+	byGuard    map[tools.Guard]*catalog
+}
+
+const registryPrefix = "tools."
+
+func newCatalogs(names map[string]string) *catalogs {
+	c := &catalogs{names: maps.Clone(names), byLow: make(map[string]string), defined: make(map[string]*definition)}
+	for _, registryID := range slices.Sorted(maps.Keys(names)) {
+		low := strings.ToLower(names[registryID])
+		if _, taken := c.byLow[low]; !taken {
+			c.byLow[low] = registryID
+		}
+	}
+	return c
+}
+
+// idOf returns the id that the protocol has for a tool of the registry.
+//
+// Source: remote tool spec, section 11.
+func (c *catalogs) idOf(registryID string) string {
+	if name, ok := c.names[registryID]; ok {
+		return valid(name)
+	}
+	return strings.TrimPrefix(registryID, registryPrefix)
+}
+
+// registryIDOf finds the registry's id for the protocol's. Ids compare without case.
+func (c *catalogs) registryIDOf(id string) string {
+	low := strings.ToLower(strings.TrimSpace(id))
+	if registryID, ok := c.byLow[low]; ok {
+		return registryID
+	}
+	if _, renamed := c.names[registryPrefix+low]; renamed {
+		return ""
+	}
+	return registryPrefix + low
+}
+
+// find returns the definition of a tool whatever the guard says of it.
+func (c *catalogs) find(r *tools.Registry, id string) (*definition, bool) {
+	e, ok := r.Lookup(c.registryIDOf(id))
+	if !ok {
+		return nil, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.define(e), true
+}
+
+// define returns the tool's definition, made anew only when the tool was replaced. The
+// caller holds the lock.
+func (c *catalogs) define(e tools.Entry) *definition {
+	x := c.defined[e.ID()]
+	if x == nil || x.generation != e.Generation {
+		x = define(c.idOf(e.ID()), e)
+		c.defined[e.ID()] = x
+	}
+	return x
+}
+
+// of returns the catalog that the caller in ctx may see, and its guard.
+func (c *catalogs) of(ctx context.Context, r *tools.Registry) (*catalog, tools.Guard) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	generation, guard := r.Generation(), r.EffectiveGuard(ctx)
+	if c.byGuard == nil || c.generation != generation {
+		c.generation, c.byGuard = generation, make(map[tools.Guard]*catalog)
+		c.forget(r)
+	}
+	known := c.byGuard[guard]
+	if known == nil {
+		known = c.build(guard, r.List(ctx))
+		c.byGuard[guard] = known
+	}
+	return known, guard
+}
+
+// forget drops the definitions of tools that were taken out.
+func (c *catalogs) forget(r *tools.Registry) {
+	maps.DeleteFunc(c.defined, func(registryID string, _ *definition) bool {
+		_, ok := r.Lookup(registryID)
+		return !ok
+	})
+}
+
+func (c *catalogs) build(guard tools.Guard, entries []tools.Entry) *catalog {
+	known := &catalog{tools: make([]*definition, len(entries))}
+	counts := make(map[string]int)
+	for i, e := range entries {
+		known.tools[i] = c.define(e)
+		counts[known.tools[i].category]++
+	}
+	slices.SortStableFunc(known.tools, func(a, b *definition) int { return strings.Compare(a.id, b.id) })
+	known.revision = known.hash(guard)
+	known.ready = known.hashStates(nil)
+	known.categories = []byte{'{'}
+	for _, category := range slices.Sorted(maps.Keys(counts)) {
+		known.categories = strconv.AppendInt(appendName(known.categories, category), int64(counts[category]), 10)
+	}
+	known.categories = append(known.categories, '}')
+	return known
+}
+
+// hash returns the catalog's revision.
+//
+// Source: remote tool spec, section 3.
+func (c *catalog) hash(guard tools.Guard) string {
+	dst := appendText([]byte{'{'}, "schema", Schema)
+	dst = append(appendName(dst, "guard"), '{')
+	dst = appendBool(appendBool(dst, "discoveryEnabled", guard.Discovery), "executionEnabled", guard.Execution)
+	dst = append(appendText(dst, "maxPolicy", string(maxPolicy(guard))), '}')
+	dst = append(appendName(dst, "tools"), '[')
+	for i, x := range c.tools {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendText(appendText(append(dst, '{'), "id", x.id), "definitionRevision", x.revision), '}')
+	}
+	return revisionOf(append(dst, ']', '}'))
+}
+
+// maxPolicy names the policy of a guard; a guard that permits nothing says read.
+func maxPolicy(g tools.Guard) tools.Policy {
+	if _, err := tools.ParsePolicy(string(g.MaxPolicy)); err != nil {
+		return tools.PolicyRead
+	}
+	return g.MaxPolicy
+}
+
+// hashStates returns the availability revision for the tools that are down.
+//
+// Source: remote tool spec, section 3.
+func (c *catalog) hashStates(down map[int]tools.Availability) string {
+	dst := append(appendName([]byte{'{'}, "tools"), '[')
+	for i, x := range c.tools {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		state, isDown := down[i]
+		if !isDown {
+			state = tools.Available()
+		}
+		dst = appendText(append(dst, '{'), "id", x.id)
+		dst = append(appendState(appendName(dst, "runtime"), state), '}')
+	}
+	return revisionOf(append(dst, ']', '}'))
+}
+
+// probe asks every tool and returns those that are down, by their place, nil for none,
+// and the availability revision. Equal states are hashed once.
+//
+// Source: remote tool spec, section 4.
+func (c *catalog) probe(ctx context.Context) (map[int]tools.Availability, string) {
+	var down map[int]tools.Availability
+	for i, x := range c.tools {
+		if !x.probed {
+			continue
+		}
+		if state := x.tool.Availability(ctx); !state.Available {
+			if down == nil {
+				down = make(map[int]tools.Availability)
+			}
+			down[i] = state
+		}
+	}
+	if len(down) == 0 {
+		return nil, c.ready
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.lastList || !maps.Equal(down, c.last) {
+		c.last, c.lastRev, c.lastList = down, c.hashStates(down), true
+	}
+	return down, c.lastRev
+}

@@ -1,0 +1,208 @@
+package remotetool
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spoke-peer/spoke-go/tools"
+)
+
+// cache is what a client keeps of its peer's catalog.
+//
+// Source: remote tool spec, section 10.
+type cache struct {
+	revision     string // "" before the first answer
+	availability string
+	tools        []Tool // all of them, whatever the ceiling
+	byID         map[string]int
+	definitions  map[string]Tool // by revision and id
+}
+
+// advance takes an answer over. Only index and full answers without filters come here.
+func (k *cache) advance(got *Catalog) {
+	switch {
+	case !got.Unchanged:
+		k.revision, k.availability, k.tools = got.Revision, got.AvailabilityRevision, got.Tools
+		k.byID = make(map[string]int, len(got.Tools))
+		for i, t := range got.Tools {
+			k.byID[strings.ToLower(t.ID)] = i
+		}
+		k.forget()
+	case got.Changes != nil:
+		k.availability = got.AvailabilityRevision
+		k.tools = slices.Clone(k.tools)
+		for i := range k.tools {
+			state, changed := got.Changes[k.tools[i].ID]
+			if !changed {
+				state = tools.Available()
+			}
+			k.tools[i].Runtime, k.tools[i].Executable = state, state.Available
+		}
+	}
+}
+
+// forget drops the definitions that no tool has any more.
+func (k *cache) forget() {
+	live := make(map[string]bool, len(k.tools))
+	for _, t := range k.tools {
+		live[definitionKey(t)] = true
+	}
+	maps.DeleteFunc(k.definitions, func(key string, _ Tool) bool { return !live[key] })
+}
+
+func definitionKey(t Tool) string { return t.Revision + " " + t.ID }
+
+// Tools returns the index of the peer's tools under the ceiling, as it is now: the peer
+// is asked, and sends only what has changed since the last time. A peer that shows more
+// than 1000 tools is seen with the first 1000.
+//
+// Source: remote tool spec, section 10.
+func (c *Client) Tools(ctx context.Context) ([]Tool, error) {
+	known, err := c.refresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.under(slices.Clone(known.tools)), nil
+}
+
+// refresh brings the cache up to date and returns it as it then is.
+func (c *Client) refresh(ctx context.Context) (cache, error) {
+	c.refreshing.Lock()
+	defer c.refreshing.Unlock()
+	known := c.known()
+	got, err := c.ask(ctx, Query{Detail: DetailIndex, IfRevision: known.revision, IfAvailabilityRevision: known.availability})
+	if err != nil {
+		return cache{}, err
+	}
+	if got.Unchanged && got.Revision != known.revision {
+		return cache{}, errorf(CodeProtocol, "the peer says that nothing changed since another revision")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cache.advance(got)
+	return c.cache, nil
+}
+
+func (c *Client) known() cache {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cache
+}
+
+// Definitions returns the definitions of tools, in the order of ids; those that are kept
+// and still true are not asked for. Ids that the peer does not show, or the ceiling
+// hides, are left out.
+//
+// Source: remote tool spec, section 10.
+func (c *Client) Definitions(ctx context.Context, ids ...string) ([]Tool, error) {
+	known, err := c.refresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	have := make(map[string]Tool, len(ids))
+	var missing []string
+	for _, id := range ids {
+		i, ok := known.byID[strings.ToLower(id)]
+		if !ok || !c.cfg.MaxPolicy.Permits(known.tools[i].Policy) {
+			continue
+		}
+		if t, ok := c.kept(known.tools[i]); ok {
+			have[strings.ToLower(id)] = t
+		} else if !slices.Contains(missing, known.tools[i].ID) {
+			missing = append(missing, known.tools[i].ID)
+		}
+	}
+	for chunk := range slices.Chunk(missing, maxListed) {
+		if err := c.fetch(ctx, chunk, have); err != nil {
+			return nil, err
+		}
+	}
+	var list []Tool
+	for _, id := range ids {
+		if t, ok := have[strings.ToLower(id)]; ok {
+			list = append(list, t)
+		}
+	}
+	return list, nil
+}
+
+func (c *Client) kept(t Tool) (Tool, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d, ok := c.cache.definitions[definitionKey(t)]
+	return d, ok
+}
+
+// fetch asks for definitions and keeps them.
+func (c *Client) fetch(ctx context.Context, ids []string, have map[string]Tool) error {
+	got, err := c.ask(ctx, Query{Detail: DetailDefinitions, IDs: ids})
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.under(got.Tools) {
+		if !slices.Contains(ids, t.ID) {
+			continue // nobody asked for it
+		}
+		have[strings.ToLower(t.ID)] = t
+		if len(c.cache.definitions) < c.cfg.MaxDefinitions {
+			c.cache.definitions[definitionKey(t)] = t
+		}
+	}
+	return nil
+}
+
+// isThere refreshes the catalog and reports whether the tool is in it.
+func (c *Client) isThere(ctx context.Context, id string) bool {
+	known, err := c.refresh(ctx)
+	if err != nil {
+		return false
+	}
+	_, ok := known.byID[strings.ToLower(strings.TrimSpace(id))]
+	return ok
+}
+
+// allowed holds a call to the ceiling, and fails where that cannot be told.
+//
+// Source: remote tool spec, section 8.
+func (c *Client) allowed(ctx context.Context, call Call) error {
+	if c.cfg.MaxPolicy == tools.PolicyCritical {
+		return nil
+	}
+	known := c.known()
+	for _, id := range c.runBy(call) {
+		i, ok := known.byID[strings.ToLower(strings.TrimSpace(id))]
+		if !ok {
+			var err error
+			if known, err = c.refresh(ctx); err != nil {
+				return err
+			}
+			i, ok = known.byID[strings.ToLower(strings.TrimSpace(id))]
+		}
+		switch {
+		case !ok && id == call.ID:
+			return errorf(CodeNotFound, "the peer shows no tool %q", clip(id))
+		case ok && !c.cfg.MaxPolicy.Permits(known.tools[i].Policy):
+			return errorf(CodeExecutionDenied, "%s is above the policy %q", clip(id), c.cfg.MaxPolicy)
+		}
+	}
+	return nil
+}
+
+// runBy lists the tools that a call runs, those of its evidence included.
+func (c *Client) runBy(call Call) []string {
+	ids := []string{call.ID}
+	if call.After == nil {
+		return ids
+	}
+	if call.After.Include == nil || slices.ContainsFunc(call.After.Include, func(s string) bool { return s != "screenshot" }) {
+		ids = append(ids, c.cfg.VisualTreeID)
+	}
+	if slices.Contains(call.After.Include, "screenshot") {
+		ids = append(ids, c.cfg.ScreenshotID)
+	}
+	return ids
+}

@@ -1,0 +1,500 @@
+package remotetool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/spoke-peer/spoke-go/connect"
+	"github.com/spoke-peer/spoke-go/tools"
+)
+
+// linked holds the protocol between a client and a provider, in memory.
+func linked(t testing.TB, p *Provider, host LinkConfig, cfg ClientConfig) (*Client, *Link, *Link) {
+	t.Helper()
+	a, b := connect.Pipe()
+	app := Open(OverTransport(a), LinkConfig{Provider: p})
+	peer := Open(OverTransport(b), host)
+	t.Cleanup(func() {
+		app.Close()
+		peer.Close()
+		app.Wait()
+		peer.Wait()
+	})
+	return NewClient(peer, cfg), app, peer
+}
+
+// scripted is a peer that the test speaks for: it gets each message and sends what it
+// wants.
+type scripted struct {
+	transport connect.Transport
+	t         testing.TB
+}
+
+func script(t testing.TB, host LinkConfig, cfg ClientConfig) (*Client, *Link, *scripted) {
+	a, b := connect.Pipe()
+	link := Open(OverTransport(a), host)
+	t.Cleanup(func() {
+		link.Close()
+		b.Close()
+		link.Wait()
+	})
+	return NewClient(link, cfg), link, &scripted{b, t}
+}
+
+func (s *scripted) next() envelope {
+	text, err := s.transport.Recv(context.Background())
+	assert.NoError(s.t, err)
+	e, ours, fault := parseEnvelope(text)
+	assert.True(s.t, ours)
+	assert.Nil(s.t, fault)
+	return e
+}
+
+func (s *scripted) send(format string, args ...any) {
+	assert.NoError(s.t, s.transport.Send(context.Background(), raw(format, args...)))
+}
+
+func (s *scripted) answer(e envelope, kind, payload string) {
+	s.send(`{"type":%q,"id":"other","replyTo":%q,"payload":%s}`, kind, e.id, payload)
+}
+
+const echoPayload = `{"toolId":"json.echo","success":true,"result":%s}`
+
+func TestAClientCallsOverALink(t *testing.T) {
+	client, _, _ := linked(t, providerOf(t, jsonEcho()), LinkConfig{}, ClientConfig{})
+	got, err := client.Call(t.Context(), Call{ID: "json.echo", Arguments: map[string]int{"a": 1}})
+	require.NoError(t, err)
+	assert.Equal(t, &Result{ToolID: "json.echo", Result: raw(`{"a":1}`)}, got)
+	_, err = client.Call(t.Context(), Call{ID: "json.nope"})
+	assertCode(t, CodeNotFound, err)
+	var e *Error
+	require.ErrorAs(t, err, &e)
+	assert.True(t, e.Remote())
+}
+
+func TestBothSidesMayAskAndAnswer(t *testing.T) {
+	_, app, peer := linked(t, providerOf(t, jsonEcho()), LinkConfig{Provider: providerOf(t, jsonEcho())}, ClientConfig{})
+	for _, link := range []*Link{app, peer} {
+		_, err := NewClient(link, ClientConfig{}).Call(t.Context(), Call{ID: "json.echo"})
+		require.NoError(t, err)
+	}
+}
+
+func TestALinkWithoutAProviderOffersNothing(t *testing.T) {
+	client, _, _ := linked(t, nil, LinkConfig{}, ClientConfig{})
+	_, err := client.Tools(t.Context())
+	assertCode(t, CodeDiscoveryDisabled, err)
+	_, err = client.Call(t.Context(), Call{ID: "json.echo"})
+	assertCode(t, CodeNotFound, err)
+}
+
+func TestALargeAnswerArrivesWhole(t *testing.T) {
+	client, _, _ := linked(t, providerOf(t, jsonEcho()), LinkConfig{}, ClientConfig{})
+	big := strings.Repeat("é<", 100_000)
+	got, err := client.Call(t.Context(), Call{ID: "json.echo", Arguments: map[string]string{"big": big}})
+	require.NoError(t, err)
+	var back map[string]string
+	require.NoError(t, json.Unmarshal(got.Result, &back))
+	assert.Equal(t, big, back["big"])
+}
+
+func TestAnswersThatBreakTheProtocolFailTheirRequestAtOnce(t *testing.T) {
+	for _, c := range []struct{ name, kind, payload string }{
+		{"a wrapper that cannot be opened", TypeResult, `{"$ansightEncoding":"zip","data":""}`},
+		{"an answer of another type", TypeCatalog, `{}`},
+		{"no payload", TypeResult, `null`},
+		{"a list", TypeResult, `[]`},
+		{"an error without a code", TypeError, `{"message":"x"}`},
+		{"an error that is no object", TypeError, `"x"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, _, peer := script(t, LinkConfig{}, ClientConfig{})
+				go func() { peer.answer(peer.next(), c.kind, c.payload) }()
+				started := time.Now()
+				_, err := client.Call(t.Context(), Call{ID: "json.echo"})
+				assertCode(t, CodeProtocol, err)
+				assert.Zero(t, time.Since(started))
+			})
+		})
+	}
+}
+
+func TestErrorsAreReadInEveryShape(t *testing.T) {
+	for _, payload := range []string{
+		`{"code":"c","message":"m","retryable":true,"details":{"a":1}}`,
+		`{"errorCode":"c","message":"m","retryable":true,"details":{"a":1}}`,
+		`{"error":{"code":"c","message":"m","retryable":true,"details":{"a":1}}}`,
+	} {
+		e := readError(raw("%s", payload))
+		assert.Equal(t, &Error{Code: "c", Message: "m", Retryable: true, Details: raw(`{"a":1}`), remote: true}, e)
+	}
+}
+
+func TestAnAnswerNobodyAskedForIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, _, peer := script(t, LinkConfig{}, ClientConfig{})
+		go func() {
+			e := peer.next()
+			peer.send(`{"type":"tool.result","id":"x","replyTo":"nobody","payload":{}}`)
+			peer.send(`{"type":"tool.result","id":%q,"payload":{}}`, e.id+".response") // correlation is by replyTo alone
+			peer.answer(e, TypeResult, string(raw(echoPayload, "1")))
+			peer.answer(e, TypeResult, string(raw(echoPayload, "2")))
+			peer.answer(peer.next(), TypeResult, string(raw(echoPayload, "3")))
+		}()
+		for _, want := range []string{"1", "3"} {
+			got, err := client.Call(t.Context(), Call{ID: "json.echo"})
+			require.NoError(t, err)
+			assert.Equal(t, want, string(got.Result))
+		}
+	})
+}
+
+func TestAnswersMayComeInAnyOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, _, peer := script(t, LinkConfig{}, ClientConfig{})
+		go func() {
+			first, second := peer.next(), peer.next()
+			peer.answer(second, TypeResult, string(raw(`{"toolId":"x","success":true,"result":%q}`, text(must(membersOf(second.payload)), "toolId"))))
+			peer.answer(first, TypeResult, string(raw(`{"toolId":"x","success":true,"result":%q}`, text(must(membersOf(first.payload)), "toolId"))))
+		}()
+		var wg sync.WaitGroup
+		for _, id := range []string{"a", "b"} {
+			wg.Go(func() {
+				got, err := client.Call(t.Context(), Call{ID: id})
+				if assert.NoError(t, err) {
+					assert.Equal(t, `"`+id+`"`, string(got.Result))
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func TestARequestIsBoundedByTheTimeoutAndTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, link, peer := script(t, LinkConfig{}, ClientConfig{})
+		started := time.Now()
+		_, err := client.Call(t.Context(), Call{ID: "x"})
+		assertCode(t, CodeTimeout, err)
+		assert.Equal(t, 20*time.Second, time.Since(started))
+		late := peer.next()
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		_, err = client.Call(ctx, Call{ID: "x"})
+		assertCode(t, CodeCanceled, err)
+		assert.ErrorIs(t, err, context.Canceled)
+		peer.answer(late, TypeResult, "{}")
+		peer.next()
+		go func() { peer.answer(peer.next(), TypeResult, string(raw(echoPayload, "1"))) }()
+		_, err = client.Call(t.Context(), Call{ID: "x"})
+		require.NoError(t, err, "the link stays usable")
+		assert.Empty(t, link.pending)
+	})
+}
+
+func TestTheEndOfTheLinkFailsWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, link, peer := script(t, LinkConfig{}, ClientConfig{})
+		go func() {
+			peer.next()
+			peer.transport.Close()
+		}()
+		_, err := client.Call(t.Context(), Call{ID: "x"})
+		assertCode(t, CodeClosed, err)
+		assert.ErrorIs(t, link.Wait(), io.EOF)
+		_, err = client.Call(t.Context(), Call{ID: "x"})
+		assertCode(t, CodeClosed, err)
+	})
+}
+
+func TestAMessageThatIsTooLargeEndsTheLink(t *testing.T) {
+	_, link, peer := script(t, LinkConfig{MaxMessageBytes: 100}, ClientConfig{})
+	peer.send(`{"type":"x","pad":%q}`, strings.Repeat("x", 100))
+	assertCode(t, CodeProtocol, link.Wait())
+}
+
+func TestMessagesOfSomebodyElseAreHandedOn(t *testing.T) {
+	got := make(chan string, 3)
+	_, _, peer := script(t, LinkConfig{Other: func(kind int, data []byte) { got <- string(data) }}, ClientConfig{})
+	peer.send(`{"type":"ping"}`)
+	peer.send(`no JSON`)
+	assert.Equal(t, `{"type":"ping"}`, <-got)
+	assert.Equal(t, `no JSON`, <-got)
+}
+
+func TestMoreRequestsThanTheLimitAreRefusedAndRetryable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		p := providerOf(t, tool("tools.t.slow", "", "", func(context.Context, json.RawMessage) (any, error) { <-release; return 1, nil }, tools.Metadata{}))
+		_, _, peer := script(t, LinkConfig{Provider: p, MaxRequests: 2}, ClientConfig{})
+		for _, id := range []string{"a", "b", "c"} {
+			peer.send(`{"type":"tool.call","id":%q,"payload":{"toolId":"t.slow"}}`, id)
+		}
+		refused := peer.next()
+		assert.Equal(t, "c", refused.replyTo)
+		e := readError(refused.payload)
+		assert.Equal(t, CodeOverloaded, e.Code)
+		assert.True(t, e.Retryable)
+		close(release)
+		assert.ElementsMatch(t, []string{"a", "b"}, []string{peer.next().replyTo, peer.next().replyTo})
+	})
+}
+
+func TestAPeerThatAsksAndDoesNotReadLosesTheLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, link, peer := script(t, LinkConfig{Provider: providerOf(t, jsonEcho()), MaxRequests: 4, WriteTimeout: time.Hour}, ClientConfig{})
+		for range 200 {
+			if peer.transport.Send(t.Context(), raw(`{"type":"tool.query","id":"a"}`)) != nil {
+				break
+			}
+		}
+		assertCode(t, CodeOverloaded, link.Wait())
+	})
+}
+
+func TestAWriteThatIsStuckEndsTheLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, link, _ := script(t, LinkConfig{WriteTimeout: time.Second}, ClientConfig{})
+		var wg sync.WaitGroup
+		for range 20 { // more than the pipe holds
+			wg.Go(func() {
+				_, err := client.Call(t.Context(), Call{ID: "x"})
+				assertCode(t, CodeClosed, err)
+			})
+		}
+		wg.Wait()
+		assert.ErrorIs(t, link.Wait(), context.DeadlineExceeded)
+	})
+}
+
+func TestALinksPolicyIsEnforcedWhereItIsServed(t *testing.T) {
+	a, b := connect.Pipe()
+	app := Open(OverTransport(a), LinkConfig{Provider: providerOf(t, jsonEcho(), tool("tools.t.write", "", "", echoing, tools.Metadata{Policy: tools.PolicyWrite})), MaxToolPolicy: tools.PolicyRead})
+	peer := Open(OverTransport(b), LinkConfig{})
+	defer func() { app.Close(); peer.Close(); app.Wait(); peer.Wait() }()
+	client := NewClient(peer, ClientConfig{})
+	list, err := client.Tools(t.Context())
+	require.NoError(t, err)
+	assert.Len(t, list, 1)
+	_, err = client.Call(t.Context(), Call{ID: "t.write"})
+	assertCode(t, CodeExecutionDenied, err)
+}
+
+// sending returns a tool that sends what it is given.
+func sending(id string, open func(args json.RawMessage) File) *tools.Tool {
+	return tool(id, "", "", func(ctx context.Context, args json.RawMessage) (any, error) {
+		return StreamFile(ctx, open(args))
+	}, tools.Metadata{})
+}
+
+func TestAFileIsDownloadedWithProgress(t *testing.T) {
+	content := bytes.Repeat([]byte("0123456789"), 1000)
+	sent := make(chan int64, 3)
+	var received []int64
+	client, _, _ := linked(t, providerOf(t, sending("tools.t.file", func(json.RawMessage) File {
+		return File{Reader: bytes.NewReader(content), Size: int64(len(content)), Name: "n.txt", MimeType: "text/plain", ChunkBytes: 4096,
+			Progress: func(n, _ int64) { sent <- n }}
+	})), LinkConfig{}, ClientConfig{})
+	var sink bytes.Buffer
+	result, a, err := client.Download(t.Context(), Call{ID: "t.file"}, &sink, &ReceiveOptions{
+		Progress: func(n, size int64) { assert.Equal(t, int64(10000), size); received = append(received, n) }})
+	require.NoError(t, err)
+	assert.Equal(t, content, sink.Bytes())
+	assert.Equal(t, "n.txt", a.FileName)
+	assert.Equal(t, a.TransferID, a.DownloadID)
+	assert.Equal(t, []int64{4096, 8192, 10000}, received)
+	assert.Contains(t, string(result.Result), `"deliveryMode":"websocket_binary"`)
+	assert.Equal(t, []int64{4096, 8192, 10000}, []int64{<-sent, <-sent, <-sent})
+}
+
+func TestDownloadsInterleave(t *testing.T) {
+	var wait sync.WaitGroup
+	wait.Add(4)
+	client, _, _ := linked(t, providerOf(t, sending("tools.t.file", func(args json.RawMessage) File {
+		var in struct{ Fill string }
+		_ = json.Unmarshal(args, &in)
+		content := strings.Repeat(in.Fill, 100_000)
+		return File{Reader: &meeting{Reader: strings.NewReader(content), all: &wait}, Size: 100_000, ChunkBytes: 1024}
+	})), LinkConfig{}, ClientConfig{})
+	var wg sync.WaitGroup
+	for _, fill := range []string{"a", "b", "c", "d"} {
+		wg.Go(func() {
+			var sink bytes.Buffer
+			_, _, err := client.Download(t.Context(), Call{ID: "t.file", Arguments: map[string]string{"fill": fill}}, &sink, nil)
+			assert.NoError(t, err)
+			assert.Equal(t, strings.Repeat(fill, 100_000), sink.String())
+		})
+	}
+	wg.Wait()
+}
+
+// meeting gives nothing beyond its first read until all have been read from.
+type meeting struct {
+	io.Reader
+	all   *sync.WaitGroup
+	reads int
+}
+
+func (m *meeting) Read(b []byte) (int, error) {
+	m.reads++
+	switch m.reads {
+	case 1:
+		m.all.Done()
+	case 2:
+		m.all.Wait()
+	}
+	return m.Reader.Read(b)
+}
+
+func TestAMismatchFailsItsTransferOnly(t *testing.T) {
+	client, link, peer := script(t, LinkConfig{}, ClientConfig{})
+	other := strings.Repeat("0", 32)
+	go func() {
+		for _, id := range []string{vectorID, other} {
+			e := peer.next()
+			peer.answer(e, TypeResult, string(raw(echoPayload, `{"deliveryMode":"websocket_binary","wireProtocol":"ansight.file-transfer.v1","transferId":"`+id+`","sizeBytes":5}`)))
+		}
+		send := func(f frame) { assert.NoError(t, peer.transport.Send(context.Background(), appendFrame(nil, f))) }
+		send(frame{kind: frameChunk, id: other, payload: []byte("ab")})
+		send(frame{kind: 9, id: vectorID, payload: []byte("ab")})
+		send(frame{kind: frameChunk, id: strings.Repeat("f", 32), payload: []byte("nobody's")})
+		send(frame{kind: frameChunk, id: other, sequence: 1, offset: 2, payload: []byte("cde")})
+		send(frame{kind: frameComplete, id: other, sequence: 2, offset: 5})
+	}()
+	var sink bytes.Buffer
+	first := make(chan error, 1)
+	started := make(chan struct{})
+	go func() {
+		close(started)
+		_, _, err := client.Download(context.Background(), Call{ID: "a"}, io.Discard, nil)
+		first <- err
+	}()
+	<-started
+	_, _, err := client.Download(t.Context(), Call{ID: "b"}, &sink, nil)
+	errs := []error{err, <-first}
+	if errs[0] != nil {
+		errs[0], errs[1] = errs[1], errs[0]
+	}
+	assert.NoError(t, errs[0])
+	assertCode(t, CodeStream, errs[1])
+	_ = link
+}
+
+func TestADownloadThatIsNoneSaysSo(t *testing.T) {
+	client, _, _ := linked(t, providerOf(t, jsonEcho(), sending("tools.t.big", func(json.RawMessage) File {
+		return File{Reader: strings.NewReader("abc"), Size: 3}
+	})), LinkConfig{}, ClientConfig{})
+	_, _, err := client.Download(t.Context(), Call{ID: "json.echo"}, io.Discard, nil)
+	assertCode(t, CodeStream, err)
+	_, _, err = client.Download(t.Context(), Call{ID: "t.big"}, io.Discard, &ReceiveOptions{MaxBytes: 2})
+	assertCode(t, CodeStream, err)
+	_, _, err = client.Download(t.Context(), Call{ID: "json.nope"}, io.Discard, nil)
+	assertCode(t, CodeNotFound, err)
+}
+
+func TestAFileOfACallThatFailedIsNotSent(t *testing.T) {
+	file := &closing{Reader: strings.NewReader("abc")}
+	p := providerOf(t, tool("tools.t.half", "", "", func(ctx context.Context, _ json.RawMessage) (any, error) {
+		if _, err := StreamFile(ctx, File{Reader: file, Size: 3}); err != nil {
+			return nil, err
+		}
+		return nil, errors.New("after all")
+	}, tools.Metadata{}))
+	client, _, _ := linked(t, p, LinkConfig{}, ClientConfig{})
+	_, err := client.Call(t.Context(), Call{ID: "t.half"})
+	assertCode(t, CodeExecutionFailed, err)
+	assert.Equal(t, 1, file.closed)
+}
+
+func TestASinkThatStandsStillFailsItsTransferAndNotTheLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, _, _ := linked(t, providerOf(t, jsonEcho(), sending("tools.t.file", func(json.RawMessage) File {
+			return File{Reader: io.LimitReader(zeros{}, 1<<20), Size: 1 << 20, ChunkBytes: 1024}
+		})), LinkConfig{}, ClientConfig{})
+		release := make(chan struct{})
+		failed := make(chan error)
+		go func() {
+			_, _, err := client.Download(t.Context(), Call{ID: "t.file"}, writerFunc(func(b []byte) (int, error) { <-release; return len(b), nil }), nil)
+			failed <- err
+		}()
+		<-time.After(stall + time.Second)
+		_, err := client.Call(t.Context(), Call{ID: "json.echo"})
+		require.NoError(t, err)
+		close(release)
+		assertCode(t, CodeStream, <-failed)
+	})
+}
+
+func TestADownloadEndsWithItsContextAndItsLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, _, peer := linked(t, providerOf(t, sending("tools.t.file", func(json.RawMessage) File {
+			return File{Reader: io.LimitReader(zeros{}, 1<<30), Size: 1 << 30}
+		})), LinkConfig{}, ClientConfig{})
+		ctx, cancel := context.WithCancel(t.Context())
+		_, _, err := client.Download(ctx, Call{ID: "t.file"}, io.Discard, &ReceiveOptions{Progress: func(n, _ int64) {
+			if n > 1<<20 {
+				cancel()
+			}
+		}})
+		assertCode(t, CodeCanceled, err)
+		_, _, err = client.Download(t.Context(), Call{ID: "t.file"}, io.Discard, &ReceiveOptions{Progress: func(n, _ int64) {
+			if n > 1<<20 {
+				peer.Close()
+			}
+		}})
+		assertCode(t, CodeClosed, err)
+	})
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+func TestAGigabyteIsStreamedInBoundedMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it moves a gigabyte")
+	}
+	const size = 1 << 30
+	client, _, _ := linked(t, providerOf(t, sending("tools.t.file", func(json.RawMessage) File {
+		return File{Reader: io.LimitReader(zeros{}, size), Size: size, ChunkBytes: maxChunkBytes}
+	})), LinkConfig{}, ClientConfig{Timeout: -1})
+	var most uint64
+	var count int64
+	_, _, err := client.Download(t.Context(), Call{ID: "t.file"}, writerFunc(func(b []byte) (int, error) {
+		count += int64(len(b))
+		if count%(64<<20) == 0 {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			most = max(most, m.HeapInuse)
+		}
+		return len(b), nil
+	}), nil)
+	require.NoError(t, err)
+	assert.Equal(t, int64(size), count)
+	assert.NotZero(t, most)
+	assert.Less(t, most, uint64(200<<20))
+}

@@ -1,0 +1,132 @@
+package remotetool
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/spoke-peer/spoke-go/connect"
+	"github.com/spoke-peer/spoke-go/spoke"
+)
+
+// opFrame is the op by which a file's next frame is fetched inside a SPOKE session,
+// which has no binary messages: {transferId} is answered with {frame}, in base64.
+const opFrame = "tool.frame"
+
+// maxOpenFiles is how many announced files of one session wait to be fetched.
+const maxOpenFiles = 64
+
+// Ops serves the provider inside SPOKE sessions, as their Config.Ops: tool.query,
+// tool.call and tool.batch, for peers that have negotiated [Capability], so it has to
+// stand in both manifests. A reply is {type, payload}, a tool.error included. One more
+// op, tool.frame, hands out the files that tools send.
+//
+// The result can serve any number of sessions.
+//
+// Source: remote tool spec, section 11.
+func Ops(p *Provider) []connect.Op {
+	files := &sessionFiles{open: make(map[string]map[string]*sender)}
+	ops := make([]connect.Op, 0, 4)
+	for _, kind := range []string{TypeQuery, TypeCall, TypeBatch} {
+		ops = append(ops, connect.Op{Name: kind, Capability: Capability, Handle: serveOp(p, files, kind)})
+	}
+	return append(ops, connect.Op{Name: opFrame, Capability: Capability, Handle: files.next})
+}
+
+func serveOp(p *Provider, files *sessionFiles, kind string) func(context.Context, json.RawMessage) (any, error) {
+	return func(ctx context.Context, payload json.RawMessage) (any, error) {
+		inner, box := withOutbox(ctx)
+		answerType, answer := p.Handle(inner, kind, present(payload))
+		if fault := files.keep(ctx, box.take()); fault != nil {
+			answerType, answer = failed(fault)
+		}
+		reply := appendText([]byte{'{'}, "type", answerType)
+		return json.RawMessage(append(appendRaw(reply, "payload", wrap(answer)), '}')), nil
+	}
+}
+
+// sessionFiles are the files that peers may fetch, by session and transfer.
+type sessionFiles struct {
+	mu   sync.Mutex
+	open map[string]map[string]*sender
+}
+
+// keep holds files until they are fetched or their session ends.
+func (f *sessionFiles) keep(ctx context.Context, list []*sender) *Error {
+	if len(list) == 0 {
+		return nil
+	}
+	caller, _ := spoke.CallerFromContext(ctx)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ctx.Err() != nil || len(f.open[caller.SessionID])+len(list) > maxOpenFiles {
+		for _, s := range list {
+			s.close()
+		}
+		return errorf(CodeOverloaded, "too many files wait to be fetched")
+	}
+	if f.open[caller.SessionID] == nil {
+		f.open[caller.SessionID] = make(map[string]*sender)
+		context.AfterFunc(ctx, func() { f.drop(caller.SessionID) })
+	}
+	for _, s := range list {
+		f.open[caller.SessionID][s.id] = s
+	}
+	return nil
+}
+
+// drop closes the files of a session that has ended.
+func (f *sessionFiles) drop(session string) {
+	f.mu.Lock()
+	files := f.open[session]
+	delete(f.open, session)
+	f.mu.Unlock()
+	for _, s := range files {
+		s.close()
+	}
+}
+
+// take takes a file out while one frame of it is made: one request at a time gets it.
+func (f *sessionFiles) take(session, id string) *sender {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.open[session][id]
+	delete(f.open[session], id)
+	return s
+}
+
+// putBack makes the file available for its next frame, unless the session has ended.
+func (f *sessionFiles) putBack(session string, s *sender) {
+	f.mu.Lock()
+	files := f.open[session]
+	if files != nil {
+		files[s.id] = s
+	}
+	f.mu.Unlock()
+	if files == nil {
+		s.close()
+	}
+}
+
+// next serves tool.frame.
+func (f *sessionFiles) next(ctx context.Context, payload json.RawMessage) (any, error) {
+	m, err := membersOf(payload)
+	id, ok := textOf(m["transferId"])
+	if err != nil || !ok {
+		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "transferId must be a text").WithDetail("field", "transferId")
+	}
+	caller, _ := spoke.CallerFromContext(ctx)
+	s := f.take(caller.SessionID, id)
+	if s == nil {
+		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "no such transfer").WithDetail("field", "transferId")
+	}
+	b, last, err := s.next()
+	if s.file.Progress != nil && err == nil {
+		s.file.Progress(s.offset, s.file.Size)
+	}
+	reply, encodeErr := json.Marshal(map[string][]byte{"frame": b})
+	if !last {
+		f.putBack(caller.SessionID, s)
+	}
+	return json.RawMessage(reply), encodeErr
+}

@@ -1,0 +1,157 @@
+package remotetool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/spoke-peer/spoke-go/connect"
+	"github.com/spoke-peer/spoke-go/spoke"
+	"github.com/spoke-peer/spoke-go/tools"
+)
+
+// session holds a SPOKE session whose app serves the provider, and returns both sides.
+// Extra are the capabilities of the host beside the baseline.
+func session(t testing.TB, p *Provider, extra ...string) (app, host *connect.Session) {
+	t.Helper()
+	config := func(seed byte, label string, capabilities ...string) (*connect.Identity, connect.Config) {
+		id, err := connect.IdentityFromSeed(bytes.Repeat([]byte{seed}, 32))
+		require.NoError(t, err)
+		return id, connect.Config{Identity: id, Nonces: connect.NewNonceStore(0), Manifest: spoke.HostCapabilityManifest{
+			SchemaVersion: 1, HostID: label, Roles: []string{"input-source"},
+			Capabilities: append([]string{connect.CapabilityBaseline}, capabilities...), Namespaces: []string{"test"},
+		}}
+	}
+	appID, appCfg := config(1, "app", Capability)
+	hostID, hostCfg := config(2, "host", extra...)
+	appCfg.Allow, hostCfg.Allow = []connect.PeerID{hostID.PeerID()}, []connect.PeerID{appID.PeerID()}
+	appCfg.Ops = Ops(p)
+	a, b := connect.Pipe()
+	accepted := make(chan *connect.Responder, 1)
+	go func() {
+		r, err := connect.Accept(context.Background(), b, connect.ResponderConfig{Config: hostCfg})
+		assert.NoError(t, err)
+		accepted <- r
+	}()
+	adapter, err := connect.Dial(t.Context(), a, connect.DialConfig{Config: appCfg, Remote: hostID.PeerID()})
+	require.NoError(t, err)
+	responder := <-accepted
+	t.Cleanup(func() {
+		adapter.Close()
+		responder.Close()
+		adapter.Wait()
+		responder.Wait()
+	})
+	return adapter.Session, responder.Session
+}
+
+func TestTheSameHandlerAnswersInsideASession(t *testing.T) {
+	p := providerOf(t, jsonEcho())
+	_, host := session(t, p, Capability)
+	for kind, payload := range map[string]string{
+		TypeQuery: `{"detail":"definitions"}`, TypeCall: `{"toolId":"json.echo"}`,
+		TypeBatch: `{"calls":[{"toolId":"json.echo"},{"toolId":"nope"}]}`,
+	} {
+		reply, err := host.Invoke(t.Context(), kind, json.RawMessage(payload))
+		require.NoError(t, err)
+		wantType, want := p.Handle(t.Context(), kind, json.RawMessage(payload))
+		assert.JSONEq(t, string(raw(`{"type":%q,"payload":%s}`, wantType, want)), string(reply))
+	}
+	reply, err := host.Invoke(t.Context(), TypeCall, nil)
+	require.NoError(t, err)
+	assert.Contains(t, string(reply), string(CodeCallPayloadInvalid), "an error is a success payload")
+}
+
+func TestAClientWorksInsideASession(t *testing.T) {
+	big := strings.Repeat("x", 100_000)
+	_, host := session(t, providerOf(t, jsonEcho(), tool("tools.t.flat", "", "", echoing, tools.Metadata{FlattenedStrings: true})), Capability)
+	client := NewClient(OverSession(host, 0), ClientConfig{})
+	list, err := client.Tools(t.Context())
+	require.NoError(t, err)
+	assert.Len(t, list, 2)
+	got, err := client.Call(t.Context(), Call{ID: "json.echo", Arguments: map[string]string{"big": big}})
+	require.NoError(t, err)
+	assert.Contains(t, string(got.Result), big)
+	_, err = client.Call(t.Context(), Call{ID: "nope"})
+	assertCode(t, CodeNotFound, err)
+	got, err = client.Call(t.Context(), Call{ID: "t.flat"})
+	require.NoError(t, err)
+	var flat map[string]string
+	require.NoError(t, json.Unmarshal(got.Result, &flat))
+	assert.Equal(t, host.ID(), flat[flatSessionID])
+	assert.NotEmpty(t, flat[flatRequestID])
+	_, err = NewClient(OverSession(host, 1000), ClientConfig{}).Call(t.Context(), Call{ID: "json.echo", Arguments: map[string]string{"big": big}})
+	assertCode(t, CodeProtocol, err)
+}
+
+func TestLargeAnswersAreWrappedInsideASession(t *testing.T) {
+	_, host := session(t, providerOf(t, jsonEcho()), Capability)
+	reply, err := host.Invoke(t.Context(), TypeCall, raw(`{"toolId":"json.echo","arguments":{"big":%q}}`, strings.Repeat("x", 100_000)))
+	require.NoError(t, err)
+	assert.Contains(t, string(reply), wrapperMarker)
+}
+
+func TestAPeerThatHasNotNegotiatedTheCapabilityIsDenied(t *testing.T) {
+	_, host := session(t, providerOf(t, jsonEcho()))
+	for _, op := range []string{TypeQuery, TypeCall, TypeBatch, opFrame} {
+		_, err := host.Invoke(t.Context(), op, nil)
+		assert.Equal(t, spoke.CodeCapabilityPortMissing, spoke.CodeOf(err), op)
+	}
+	_, err := NewClient(OverSession(host, 0), ClientConfig{}).Tools(t.Context())
+	assertCode(t, CodeExecutionDenied, err)
+}
+
+func TestAFileIsDownloadedInsideASession(t *testing.T) {
+	content := bytes.Repeat([]byte("0123456789"), 30_000)
+	file := &closing{}
+	_, host := session(t, providerOf(t, sending("tools.t.file", func(json.RawMessage) File {
+		file = &closing{Reader: bytes.NewReader(content)}
+		return File{Reader: file, Size: int64(len(content))}
+	}), sending("tools.t.short", func(json.RawMessage) File {
+		return File{Reader: strings.NewReader("abc"), Size: 4}
+	})), Capability)
+	client := NewClient(OverSession(host, 0), ClientConfig{})
+	var sink bytes.Buffer
+	_, _, err := client.Download(t.Context(), Call{ID: "t.file"}, &sink, nil)
+	require.NoError(t, err)
+	assert.Equal(t, content, sink.Bytes())
+	assert.Equal(t, 1, file.closed)
+	_, _, err = client.Download(t.Context(), Call{ID: "t.short"}, &sink, nil)
+	assertCode(t, CodeStream, err)
+	assert.ErrorContains(t, err, "the sender gave up")
+	for _, payload := range []string{`{}`, `{"transferId":1}`, `{"transferId":"` + vectorID + `"}`} {
+		_, err := host.Invoke(t.Context(), opFrame, json.RawMessage(payload))
+		assert.Equal(t, spoke.CodeInvalidInput, spoke.CodeOf(err))
+	}
+}
+
+func TestFilesThatNobodyFetchesAreBoundedAndClosedWithTheSession(t *testing.T) {
+	closed := make(chan struct{}, maxOpenFiles+1)
+	app, host := session(t, providerOf(t, sending("tools.t.file", func(json.RawMessage) File {
+		return File{Reader: onClose{closed}, Size: 1}
+	})), Capability)
+	client := NewClient(OverSession(host, 0), ClientConfig{})
+	for range maxOpenFiles {
+		_, err := client.Call(t.Context(), Call{ID: "t.file"})
+		require.NoError(t, err)
+	}
+	_, err := client.Call(t.Context(), Call{ID: "t.file"})
+	assertCode(t, CodeOverloaded, err)
+	app.Close()
+	for range maxOpenFiles + 1 {
+		<-closed
+	}
+	_, err = client.Call(t.Context(), Call{ID: "t.file"})
+	assertCode(t, CodeClosed, err)
+}
+
+type onClose struct{ closed chan struct{} }
+
+func (onClose) Read(b []byte) (int, error) { return len(b), nil }
+
+func (o onClose) Close() error { o.closed <- struct{}{}; return nil }

@@ -42,6 +42,10 @@ func newTransport(conn *websocket.Conn, interval time.Duration) *Transport {
 	return t
 }
 
+// Conn returns the connection, for a protocol that is not SPOKE. It takes the place of
+// the transport, which must not be used any more.
+func (t *Transport) Conn() *websocket.Conn { return t.conn }
+
 // Send writes one binary message. A deadline of ctx bounds the write; a session also
 // closes the transport when a write takes too long.
 func (t *Transport) Send(ctx context.Context, frame []byte) error {

@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 }
 
 // present lists the packages that have to exist for the rules to mean anything.
-var present = []string{"spoke", "manifest", "connect", "connect/ws", "tools"}
+var present = []string{"spoke", "manifest", "connect", "connect/ws", "tools", "tools/remotetool"}
 
 // notForUsers lists modules, and groups of modules, that serve the command line, the
 // examples and the tests; importing the library must not pull them in.

@@ -15,6 +15,7 @@ import (
 // from the remembered states it does not change.
 type catalog struct {
 	tools      []*definition // sorted by id
+	probes     []probing
 	revision   string
 	ready      string // availability revision when every tool is available
 	categories []byte
@@ -23,6 +24,12 @@ type catalog struct {
 	last     map[int]tools.Availability // the states that lastRev is of
 	lastRev  string
 	lastList bool
+}
+
+// probing is the probe of the tool at a place.
+type probing struct {
+	at  int
+	ask tools.Probe
 }
 
 // catalogs keeps the definitions of a registry's tools, and the catalogs over them, as
@@ -127,6 +134,11 @@ func (c *catalogs) build(guard tools.Guard, entries []tools.Entry) *catalog {
 		counts[known.tools[i].category]++
 	}
 	slices.SortStableFunc(known.tools, func(a, b *definition) int { return strings.Compare(a.id, b.id) })
+	for i, x := range known.tools {
+		if x.probe != nil {
+			known.probes = append(known.probes, probing{i, x.probe})
+		}
+	}
 	known.revision = known.hash(guard)
 	known.ready = known.hashStates(nil)
 	known.categories = []byte{'{'}
@@ -188,16 +200,15 @@ func (c *catalog) hashStates(down map[int]tools.Availability) string {
 // Source: remote tool spec, section 4.
 func (c *catalog) probe(ctx context.Context) (map[int]tools.Availability, string) {
 	var down map[int]tools.Availability
-	for i, x := range c.tools {
-		if !x.probed {
-			continue
+	for next := 0; next < len(c.probes); next++ {
+		var state tools.Availability
+		if next, state = firstDown(ctx, c.probes, next); next == len(c.probes) {
+			break
 		}
-		if state := x.tool.Availability(ctx); !state.Available {
-			if down == nil {
-				down = make(map[int]tools.Availability)
-			}
-			down[i] = state
+		if down == nil {
+			down = make(map[int]tools.Availability)
 		}
+		down[c.probes[next].at] = state
 	}
 	if len(down) == 0 {
 		return nil, c.ready
@@ -208,4 +219,21 @@ func (c *catalog) probe(ctx context.Context) (map[int]tools.Availability, string
 		c.last, c.lastRev, c.lastList = down, c.hashStates(down), true
 	}
 	return down, c.lastRev
+}
+
+// firstDown asks the tools from next on and returns the first that is down, with its
+// state, or the length of the list. One guard against panics for many probes is what
+// makes 10,000 of them cheap.
+func firstDown(ctx context.Context, list []probing, next int) (at int, state tools.Availability) {
+	defer func() {
+		if recover() != nil {
+			state = tools.Unavailable("", "the availability probe failed")
+		}
+	}()
+	for at = next; at < len(list); at++ {
+		if state = list[at].ask(ctx); !state.Available {
+			return at, state
+		}
+	}
+	return at, state
 }

@@ -21,7 +21,7 @@ type definition struct {
 	generation uint64
 	category   string
 	policy     tools.Policy
-	probed     bool
+	probe      tools.Probe
 	flattened  bool
 	arguments  *schema
 	result     *schema
@@ -39,7 +39,7 @@ func define(id string, e tools.Entry) *definition {
 	meta, d := e.Metadata(), e.Descriptor()
 	x := &definition{
 		id: id, registryID: e.ID(), tool: e.Tool, generation: e.Generation,
-		category: meta.Category, policy: meta.Policy, probed: meta.Probe != nil, flattened: meta.FlattenedStrings,
+		category: meta.Category, policy: meta.Policy, probe: meta.Probe, flattened: meta.FlattenedStrings,
 		arguments: argumentsOf(d.Input), result: schemaOf(d.Output),
 	}
 	name := meta.Name

@@ -13,11 +13,25 @@ const upperHex = "0123456789ABCDEF"
 // Source: remote tool spec, section 3.
 func appendQuoted(dst []byte, text string) []byte {
 	dst = append(dst, '"')
-	for _, r := range text {
+	plain := 0
+	for plain < len(text) && isPlain[text[plain]] {
+		plain++
+	}
+	dst = append(dst, text[:plain]...)
+	for _, r := range text[plain:] {
 		dst = appendRune(dst, r)
 	}
 	return append(dst, '"')
 }
+
+// isPlain says which bytes stand for themselves.
+var isPlain = func() (plain [256]bool) {
+	for b := range byte(utf8.RuneSelf) {
+		escaped := appendRune(nil, rune(b))
+		plain[b] = len(escaped) == 1
+	}
+	return plain
+}()
 
 func appendRune(dst []byte, r rune) []byte {
 	switch r {

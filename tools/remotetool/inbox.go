@@ -10,8 +10,9 @@ import (
 const (
 	// inboxDepth is how many frames of a transfer wait for its sink.
 	inboxDepth = 16
-	// stall is how long the reader of a link waits for a sink that is full.
-	stall = 10 * time.Second
+	// stall is how long the reader of a link waits for a sink that is full. It is less
+	// than the time that a sender usually gives a write.
+	stall = 5 * time.Second
 )
 
 // inbox hands the frames of a link to the transfers that wait for them. Each transfer

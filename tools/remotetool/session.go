@@ -61,7 +61,7 @@ func sessionError(ctx context.Context, err error) *Error {
 	switch {
 	case ctx.Err() != nil:
 		return contextError(ctx)
-	case !ok || r.Kind() == spoke.KindSessionClosed:
+	case !ok || !r.Remote() && (r.Kind() == spoke.KindSessionClosed || r.Kind() == spoke.KindTransport):
 		return errorf(CodeClosed, "the session has ended: %w", err)
 	case r.Remote():
 		return &Error{Code: CodeExecutionDenied, Message: "the peer refused: " + r.Message, remote: true, cause: err}

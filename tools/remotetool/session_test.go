@@ -146,8 +146,6 @@ func TestFilesThatNobodyFetchesAreBoundedAndClosedWithTheSession(t *testing.T) {
 	for range maxOpenFiles + 1 {
 		<-closed
 	}
-	_, err = client.Call(t.Context(), Call{ID: "t.file"})
-	assertCode(t, CodeClosed, err)
 }
 
 type onClose struct{ closed chan struct{} }

@@ -116,7 +116,8 @@ func (l *Link) Close() error {
 }
 
 // Wait returns once the link has ended and everything it started has, with the reason:
-// nil when this side closed it, io.EOF when the peer did.
+// nil when this side closed it, io.EOF when the peer did; a *websocket.Conn tells the
+// latter as an error of its own, with the code that the peer gave.
 func (l *Link) Wait() error {
 	<-l.ctx.Done()
 	l.running.Wait()

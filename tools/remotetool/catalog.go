@@ -106,6 +106,9 @@ func (c *catalogs) of(ctx context.Context, r *tools.Registry) (*catalog, tools.G
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	generation, guard := r.Generation(), r.EffectiveGuard(ctx)
+	if _, err := tools.ParsePolicy(string(guard.MaxPolicy)); err != nil {
+		guard.MaxPolicy = "" // so that there are few guards to keep a catalog for
+	}
 	if c.byGuard == nil || c.generation != generation {
 		c.generation, c.byGuard = generation, make(map[tools.Guard]*catalog)
 		c.forget(r)

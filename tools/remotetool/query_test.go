@@ -132,6 +132,17 @@ func TestEveryQueryAsksEveryProbeOfAVisibleTool(t *testing.T) {
 	assert.Equal(t, 3, asked)
 }
 
+func TestAProbeThatPanicsDoesNotKeepTheOthersFromBeingAsked(t *testing.T) {
+	probing := func(id string, probe tools.Probe) *tools.Tool {
+		return tool(id, "", "", echoing, tools.Metadata{Probe: probe})
+	}
+	sick := func(context.Context) tools.Availability { panic("x") }
+	p := providerOf(t, probing("tools.t.a", trivialProbe), probing("tools.t.b", sick), probing("tools.t.c", trivialProbe),
+		probing("tools.t.d", func(context.Context) tools.Availability { return tools.Unavailable("d", "") }), probing("tools.t.e", sick))
+	m := answerOf(t, p, TypeQuery, TypeCatalog, `{"executableOnly":true}`)
+	assert.Equal(t, "t.a t.c", toolsOf(t, m))
+}
+
 func TestAProbeThatPanicsMakesItsToolUnavailable(t *testing.T) {
 	p := providerOf(t, tool("tools.t.a", "", "", echoing, tools.Metadata{Probe: func(context.Context) tools.Availability { panic("x") }}))
 	m := answerOf(t, p, TypeQuery, TypeCatalog, `{"detail":"index"}`)

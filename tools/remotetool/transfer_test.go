@@ -170,6 +170,7 @@ func TestAFileThatIsNotAsAnnouncedEndsWithAnErrorFrame(t *testing.T) {
 		assert.ErrorIs(t, err, c.want, name)
 		assert.Equal(t, byte(frameFailed), list[len(list)-1].kind, name)
 		assert.NotContains(t, string(list[len(list)-1].payload), errDisk.Error(), name)
+		assert.LessOrEqual(t, list[len(list)-1].offset, int64(5), "nothing beyond the size is sent: %s", name)
 		assert.Equal(t, 1, file.closed, name)
 	}
 }

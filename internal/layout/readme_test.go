@@ -14,22 +14,14 @@ var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 // readmeImports are the imports that the README's blocks may use.
 var readmeImports = map[string]string{
 	"connect":    "github.com/spoke-peer/spoke-go/connect",
-	"connect":    "github.com/spoke-peer/spoke-go/connect",
-	"context":    "context",
 	"context":    "context",
 	"http":       "net/http",
-	"http":       "net/http",
-	"json":       "encoding/json",
 	"json":       "encoding/json",
 	"remotetool": "github.com/spoke-peer/spoke-go/tools/remotetool",
 	"spoke":      "github.com/spoke-peer/spoke-go/spoke",
-	"spoke":      "github.com/spoke-peer/spoke-go/spoke",
 	"time":       "time",
 	"tools":      "github.com/spoke-peer/spoke-go/tools",
-	"tools":      "github.com/spoke-peer/spoke-go/tools",
 	"toyworld":   "github.com/spoke-peer/spoke-go/fixtures/toyworld",
-	"toyworld":   "github.com/spoke-peer/spoke-go/fixtures/toyworld",
-	"ws":         "github.com/spoke-peer/spoke-go/connect/ws",
 	"ws":         "github.com/spoke-peer/spoke-go/connect/ws",
 }
 

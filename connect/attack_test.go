@@ -544,6 +544,7 @@ func TestAttackKeyConfusion(t *testing.T) {
 	t.Run("a dialed id and a key that differ are a mistake of the configuration", func(t *testing.T) {
 		near, _ := connect.Pipe()
 		cfg := dialConfig()
+		cfg.Allow = append(cfg.Allow, strangerID.PeerID())
 		cfg.RemoteKey = strangerID.PublicKey()
 		_, err := connect.Dial(t.Context(), near, cfg)
 		requireCode(t, err, connect.CodeInvalidConfig)

@@ -147,9 +147,11 @@ func TestPings(t *testing.T) {
 			}
 			assert.NoError(t, sendBinary(raw, []byte("after the pings")))
 		})
+		began := time.Now()
 		got, err := transport.Recv(context.Background())
 		require.NoError(t, err)
 		assert.Equal(t, "after the pings", string(got))
+		assert.Less(t, time.Since(began), 5*time.Second, "it waited for a pong to be written")
 		<-flooded
 		pinger.Wait()
 	})

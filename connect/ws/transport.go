@@ -68,25 +68,35 @@ func (t *Transport) SendMessage(ctx context.Context, frame []byte, binary bool) 
 // Recv returns the payload of the next binary or text message. A peer that said
 // goodbye is told as io.EOF, one that is silent for two intervals of pings as
 // [connect.ErrPeerSilent].
-func (t *Transport) Recv(ctx context.Context) ([]byte, error) {
-	frame, _, err := t.RecvMessage(ctx)
-	return frame, err
+func (t *Transport) Recv(context.Context) ([]byte, error) {
+	t.pulse.felt()
+	_, message, err := t.conn.NextReader()
+	return t.read(message, err)
 }
 
 // RecvMessage is Recv for a relay: it also tells a binary message from a text message.
 func (t *Transport) RecvMessage(context.Context) (frame []byte, binary bool, err error) {
 	t.pulse.felt()
-	kind, frame, err := t.conn.ReadMessage()
-	if err != nil {
-		return nil, false, t.readError(err)
-	}
-	return frame, kind == websocket.BinaryMessage, nil
+	kind, message, err := t.conn.NextReader()
+	frame, err = t.read(message, err)
+	return frame, kind == websocket.BinaryMessage, err
 }
 
-// readError tells why no message came. It is apart from Recv, in which idle sessions
-// wait with as little on the stack as can be.
+// read reads a message, or tells why none came. It is apart from Recv, in which idle
+// sessions wait with as little on the stack as can be.
 //
 //go:noinline
+func (t *Transport) read(message io.Reader, err error) ([]byte, error) {
+	var frame []byte
+	if err == nil {
+		frame, err = io.ReadAll(message)
+	}
+	if err != nil {
+		return nil, t.readError(err)
+	}
+	return frame, nil
+}
+
 func (t *Transport) readError(err error) error {
 	switch {
 	case websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway, websocket.CloseNoStatusReceived):

@@ -67,7 +67,7 @@ func (f *liveFlags) run(cmd *cobra.Command, asJSON bool) error {
 func judge(cmd *cobra.Command, cfg live.Config, asJSON bool) error {
 	report, err := live.Run(cmd.Context(), cfg)
 	if err != nil {
-		return err
+		return &connectError{err}
 	}
 	return show(cmd.OutOrStdout(), report, report.OK, asJSON)
 }
@@ -80,18 +80,18 @@ func (f *liveFlags) config() (live.Config, error) {
 	}
 	if f.peer != "" {
 		if _, err := connect.ParsePeerID(f.peer); err != nil {
-			return cfg, fmt.Errorf("-peer: %w", err)
+			return cfg, usagef("-peer: %w", err)
 		}
 	}
 	if f.args != "" {
 		cfg.Args = json.RawMessage(f.args)
 		if _, err := connect.Canonicalize(cfg.Args); err != nil {
-			return cfg, fmt.Errorf("-args: %w", err)
+			return cfg, usagef("-args: %w", err)
 		}
 	}
 	if f.manifest != "" {
 		if cfg.Manifest, err = os.ReadFile(f.manifest); err != nil {
-			return cfg, fmt.Errorf("-manifest: %w", err)
+			return cfg, usagef("-manifest: %w", err)
 		}
 	}
 	return cfg, nil
@@ -100,9 +100,9 @@ func (f *liveFlags) config() (live.Config, error) {
 func (f *liveFlags) identity() (*connect.Identity, error) {
 	switch {
 	case f.key != "" && f.seed != "":
-		return nil, fmt.Errorf("-key and -seed exclude each other")
+		return nil, usagef("-key and -seed exclude each other")
 	case f.key != "":
-		return connect.LoadIdentity(f.key, nil)
+		return loadKey(f.key)
 	case f.seed != "":
 		return identityOfSeed(f.seed)
 	}
@@ -112,9 +112,13 @@ func (f *liveFlags) identity() (*connect.Identity, error) {
 func identityOfSeed(text string) (*connect.Identity, error) {
 	seed, err := hex.DecodeString(text)
 	if err != nil {
-		return nil, fmt.Errorf("-seed: %w", err)
+		return nil, usagef("-seed: %w", err)
 	}
-	return connect.IdentityFromSeed(seed)
+	id, err := connect.IdentityFromSeed(seed)
+	if err != nil {
+		return nil, usagef("-seed: %w", err)
+	}
+	return id, nil
 }
 
 // door lets dialers in, one at a time.
@@ -156,7 +160,7 @@ func (d *door) next(ctx context.Context) (connect.Transport, error) {
 	case t := <-d.visitors:
 		return t, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("nobody connected within %v", d.await)
+		return nil, usagef("nobody connected within %v", d.await)
 	}
 }
 

@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -19,33 +18,49 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// errReported ends a command whose output says already what went wrong.
-var errReported = errors.New("failed")
-
 // run runs one command line and returns its exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
+	started := false
+	noteStart(root, &started)
 	root.SetArgs(doubleDashed(args))
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	switch {
-	case err == nil:
-		return 0
-	case !errors.Is(err, errReported):
-		fmt.Fprintln(stderr, "spoke:", err)
+	if err != nil && !started {
+		err = &usageError{err} // a command line that cobra refuses
 	}
-	return 1
+	if err != nil && !errors.Is(err, errReported) {
+		explain(stderr, err)
+	}
+	return statusOf(err)
+}
+
+// noteStart sets started when a command of the tree begins its own work.
+func noteStart(cmd *cobra.Command, started *bool) {
+	if work := cmd.RunE; work != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			*started = true
+			return work(cmd, args)
+		}
+	}
+	for _, child := range cmd.Commands() {
+		noteStart(child, started)
+	}
 }
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "spoke",
-		Short:         "Tools for SPOKE connect peers",
+		Use:   "spoke",
+		Short: "See, try and debug SPOKE connect peers",
+		Long: `spoke shows, tries and debugs SPOKE connect peers without writing code.
+
+Exit status: 0 success; 1 the peer refused, or a check failed; 2 the command line or a
+setting is wrong; 3 could not connect, or the connection was lost; 4 a wait timed out.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newConformance(), newTranscript())
+	root.AddCommand(newKeygen(), newID(), newManifest(), newConformance(), newTranscript())
 	return root
 }
 

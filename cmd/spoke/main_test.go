@@ -78,43 +78,44 @@ func TestConformanceRunsADirectoryUnderEitherSpellingOfTheFlag(t *testing.T) {
 	}
 }
 
-func TestConformanceFailsWithStatus1(t *testing.T) {
+func TestConformanceFailsWithAStatusThatSaysWhy(t *testing.T) {
 	broken := vectorDir(t, "tool_ids.json")
 	path := filepath.Join(broken, "tool_ids.json")
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, bytes.Replace(text, []byte(`"ok": true`), []byte(`"ok": false`), 1), 0o600))
 	for name, c := range map[string]struct {
-		args []string
-		says string
+		args   []string
+		says   string
+		status int
 	}{
-		"a vector that fails":            {[]string{"conformance", "-vectors", broken}, "FAIL tool_ids cases[0]"},
-		"a directory that is not there":  {[]string{"conformance", "-vectors", filepath.Join(broken, "no")}, "nothing was run"},
-		"a directory without vectors":    {[]string{"conformance", "-vectors", t.TempDir()}, "nothing was run"},
-		"nothing that can be run":        {[]string{"conformance", "-vectors", vectorDir(t, unknownGroup)}, "nothing was run"},
-		"a group that is not there":      {[]string{"conformance", "-group", "made_up"}, "no vectors for group made_up"},
-		"a flag that does not exist":     {[]string{"conformance", "-made-up"}, "unknown flag"},
-		"an argument":                    {[]string{"conformance", "x"}, "unknown command"},
-		"a peer id that is none":         {[]string{"conformance", "-dial", "ws://127.0.0.1:1", "-peer", "x"}, "-peer"},
-		"arguments that are no JSON":     {[]string{"conformance", "-dial", "ws://127.0.0.1:1", "-args", "{"}, "-args"},
-		"a seed that is none":            {[]string{"conformance", "-dial", "ws://127.0.0.1:1", "-seed", "xy"}, "-seed"},
-		"two keys":                       {[]string{"conformance", "-dial", "ws://127.0.0.1:1", "-seed", "xy", "-key", "z"}, "exclude"},
-		"a key file that is not there":   {[]string{"conformance", "-dial", "ws://127.0.0.1:1", "-key", "no.key"}, "no.key"},
-		"a manifest that is not there":   {[]string{"conformance", "-dial", "ws://127.0.0.1:1", "-manifest", "no.json"}, "-manifest"},
-		"both roles at once":             {[]string{"conformance", "-dial", "ws://x", "-listen", "y"}, "none of the others can be"},
-		"nobody at the other end":        {[]string{"conformance", "-dial", "ws://127.0.0.1:1"}, "no session"},
-		"nobody who comes":               {[]string{"conformance", "-listen", "127.0.0.1:0", "-await", "1ms"}, "nobody connected"},
-		"an address that is none":        {[]string{"conformance", "-listen", "nowhere"}, "nowhere"},
-		"a transcript that is not there": {[]string{"transcript", "replay", "no.jsonl"}, "no.jsonl"},
-		"a transcript that is none":      {[]string{"transcript", "replay", path}, "transcript line 1"},
-		"a replay with a bad seed":       {[]string{"transcript", "replay", path, "-seed", "00"}, "seed"},
-		"a replay with a missing key":    {[]string{"transcript", "replay", path, "-key", "no.key"}, "no.key"},
-		"a record without a responder":   {[]string{"transcript", "record", "-out", "x"}, "dial"},
-		"a record over a file":           {[]string{"transcript", "record", "-dial", "ws://x", "-out", path}, "exists"},
+		"a vector that fails":            {[]string{"conformance", "-vectors", broken}, "FAIL tool_ids cases[0]", 1},
+		"a directory that is not there":  {[]string{"conformance", "-vectors", filepath.Join(broken, "no")}, "nothing was run", 1},
+		"a directory without vectors":    {[]string{"conformance", "-vectors", t.TempDir()}, "nothing was run", 1},
+		"nothing that can be run":        {[]string{"conformance", "-vectors", vectorDir(t, unknownGroup)}, "nothing was run", 1},
+		"a group that is not there":      {[]string{"conformance", "-group", "made_up"}, "no vectors for group made_up", 1},
+		"a flag that does not exist":     {[]string{"conformance", "-made-up"}, "unknown flag", 2},
+		"an argument":                    {[]string{"conformance", "x"}, "unknown command", 2},
+		"a peer id that is none":         {[]string{"conformance", "-dial", "ws://127.0.0.1:1", "-peer", "x"}, "-peer", 2},
+		"arguments that are no JSON":     {[]string{"conformance", "-dial", "ws://127.0.0.1:1", "-args", "{"}, "-args", 2},
+		"a seed that is none":            {[]string{"conformance", "-dial", "ws://127.0.0.1:1", "-seed", "xy"}, "-seed", 2},
+		"two keys":                       {[]string{"conformance", "-dial", "ws://127.0.0.1:1", "-seed", "xy", "-key", "z"}, "exclude", 2},
+		"a key file that is not there":   {[]string{"conformance", "-dial", "ws://127.0.0.1:1", "-key", "no.key"}, "no.key", 2},
+		"a manifest that is not there":   {[]string{"conformance", "-dial", "ws://127.0.0.1:1", "-manifest", "no.json"}, "-manifest", 2},
+		"both roles at once":             {[]string{"conformance", "-dial", "ws://x", "-listen", "y"}, "none of the others can be", 2},
+		"nobody at the other end":        {[]string{"conformance", "-dial", "ws://127.0.0.1:1"}, "no session", 3},
+		"nobody who comes":               {[]string{"conformance", "-listen", "127.0.0.1:0", "-await", "1ms"}, "nobody connected", 3},
+		"an address that is none":        {[]string{"conformance", "-listen", "nowhere"}, "nowhere", 1},
+		"a transcript that is not there": {[]string{"transcript", "replay", "no.jsonl"}, "no.jsonl", 1},
+		"a transcript that is none":      {[]string{"transcript", "replay", path}, "transcript line 1", 1},
+		"a replay with a bad seed":       {[]string{"transcript", "replay", path, "-seed", "00"}, "seed", 2},
+		"a replay with a missing key":    {[]string{"transcript", "replay", path, "-key", "no.key"}, "no.key", 2},
+		"a record without a responder":   {[]string{"transcript", "record", "-out", "x"}, "dial", 2},
+		"a record over a file":           {[]string{"transcript", "record", "-dial", "ws://x", "-out", path}, "exists", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := spokeCommand(t, c.args...)
-			assert.Equal(t, 1, r.status)
+			assert.Equal(t, c.status, r.status)
 			assert.Contains(t, r.stdout+r.stderr, c.says)
 		})
 	}

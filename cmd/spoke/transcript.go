@@ -126,7 +126,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 func (f *replayFlags) identities() ([]*connect.Identity, error) {
 	var list []*connect.Identity
 	for _, path := range f.keys {
-		id, err := connect.LoadIdentity(path, nil)
+		id, err := loadKey(path)
 		if err != nil {
 			return nil, err
 		}

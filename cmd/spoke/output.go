@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+)
+
+// output is how a command prints: data to Out, everything else to Err.
+type output struct {
+	json bool
+	out  io.Writer
+	err  io.Writer
+}
+
+func (o *output) register(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.json, "json", false, "print JSON, one value a line")
+}
+
+// of binds the output to the command that runs.
+func (o *output) of(cmd *cobra.Command) { o.out, o.err = cmd.OutOrStdout(), cmd.ErrOrStderr() }
+
+// line prints a value as one line of JSON.
+func (o *output) line(value any) error {
+	encoder := json.NewEncoder(o.out)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}
+
+// document prints a JSON text: as one line, or indented for people.
+func (o *output) document(text json.RawMessage) error {
+	if o.json {
+		return o.line(text)
+	}
+	_, err := fmt.Fprintf(o.out, "%s\n", indented(text))
+	return err
+}
+
+// indented returns a JSON text for people, other text as it is.
+func indented(text []byte) []byte {
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, text, "", "  ") != nil {
+		return text
+	}
+	return pretty.Bytes()
+}
+
+// table prints rows under a head.
+func (o *output) table(head []string, rows [][]string) error {
+	var text bytes.Buffer
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, row := range append([][]string{head}, rows...) {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	first, rest, _ := strings.Cut(text.String(), "\n")
+	lines := paint(o.out, bold, strings.TrimRight(first, " ")) + "\n"
+	for line := range strings.Lines(rest) {
+		lines += strings.TrimRight(line, " \n") + "\n"
+	}
+	_, err := io.WriteString(o.out, lines)
+	return err
+}
+
+// facts prints names and values, a pair a line; as JSON one object.
+func (o *output) facts(pairs ...[2]string) error {
+	if o.json {
+		object := make(map[string]string, len(pairs))
+		for _, pair := range pairs {
+			object[strings.ReplaceAll(pair[0], " ", "_")] = pair[1]
+		}
+		return o.line(object)
+	}
+	w := tabwriter.NewWriter(o.out, 0, 0, 2, ' ', 0)
+	for _, pair := range pairs {
+		fmt.Fprintf(w, "%s\t%s\n", pair[0], pair[1])
+	}
+	return w.Flush()
+}
+
+// Colours, as the parameters of a terminal's escape sequence.
+const (
+	bold  = "1"
+	red   = "31"
+	green = "32"
+)
+
+// paint colours text for a terminal, and only there.
+func paint(w io.Writer, colour, text string) string {
+	if !colourful(w) {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+func colourful(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
+}
+
+// patience is how long something may take without a word.
+const patience = time.Second
+
+// slow says on w what is being waited for, once it takes longer than patience. The
+// caller calls done when it is over; nothing is written after that.
+func slow(w io.Writer, what string) (done func()) {
+	over, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		select {
+		case <-time.After(patience):
+			fmt.Fprintf(w, "%s ...\n", what)
+		case <-over:
+		}
+	}()
+	return func() { close(over); <-gone }
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spoke-peer/spoke-go/connect"
+	"github.com/spoke-peer/spoke-go/spoke"
+)
+
+// Exit statuses.
+const (
+	statusFailed  = 1 // the peer refused, or a check failed
+	statusUsage   = 2
+	statusConnect = 3
+	statusTimeout = 4
+)
+
+// errReported ends a command whose output says already what went wrong.
+var errReported = errors.New("failed")
+
+// usageError is a command line or a setting that makes no sense.
+type usageError struct{ error }
+
+func (e *usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// connectError is a connection that could not be opened or was lost.
+type connectError struct{ error }
+
+func (e *connectError) Unwrap() error { return e.error }
+
+// advisedError is an error that knows what to do next.
+type advisedError struct {
+	error
+	next string
+}
+
+func (e *advisedError) Unwrap() error { return e.error }
+
+// statusOf returns the exit status of a command that ended with err.
+func statusOf(err error) int {
+	_, usage := errors.AsType[*usageError](err)
+	_, connecting := errors.AsType[*connectError](err)
+	switch {
+	case err == nil:
+		return 0
+	case usage:
+		return statusUsage
+	case timedOut(err):
+		return statusTimeout
+	case connecting, lost(err):
+		return statusConnect
+	}
+	return statusFailed
+}
+
+func timedOut(err error) bool {
+	handshake, ok := errors.AsType[*connect.HandshakeError](err)
+	return ok && handshake.Kind == connect.HandshakeTimeout ||
+		localKind(err) == spoke.KindTimeout || errors.Is(err, context.DeadlineExceeded)
+}
+
+func lost(err error) bool {
+	kind := localKind(err)
+	return kind == spoke.KindTransport || kind == spoke.KindSessionClosed
+}
+
+// localKind is the kind of a failure on this side of the session; what the peer answers
+// is a refusal, whatever its kind.
+func localKind(err error) string {
+	if reject, ok := errors.AsType[*spoke.Reject](err); ok && !reject.Remote() {
+		return reject.Kind()
+	}
+	return ""
+}
+
+// explain prints an error and, where there is something, what to do next.
+func explain(w io.Writer, err error) {
+	fmt.Fprintln(w, "spoke:", err)
+	if advised, ok := errors.AsType[*advisedError](err); ok {
+		fmt.Fprintln(w, "next:", advised.next)
+	}
+}

@@ -24,20 +24,38 @@ type replay struct {
 // peers are inside their peer ids. Envelopes of the identities are signed again and
 // compared, as canonical text without the unsigned extensions.
 func Replay(entries []Entry, identities ...*connect.Identity) *Report {
-	r := &replay{
-		identities: make(map[connect.PeerID]*connect.Identity, len(identities)),
-		peers:      make(map[string]connect.PeerID, 2),
-		asked:      make(map[string]string),
-	}
-	for _, id := range identities {
-		r.identities[id.PeerID()] = id
-	}
-	report := &Report{}
-	for i, e := range entries {
-		report.add(r.line(i+1, e))
+	judge, report := NewJudge(identities...), &Report{}
+	for _, e := range entries {
+		report.add(judge.Next(e))
 	}
 	report.finish()
 	return report
+}
+
+// Judge judges the frames of one session as they come, each as [Replay] does. Make one
+// with [NewJudge]. It is for one goroutine at a time and remembers every request.
+type Judge struct {
+	replay
+	n int // frames so far
+}
+
+// NewJudge returns a judge of a session that begins.
+func NewJudge(identities ...*connect.Identity) *Judge {
+	j := &Judge{replay: replay{
+		identities: make(map[connect.PeerID]*connect.Identity, len(identities)),
+		peers:      make(map[string]connect.PeerID, 2),
+		asked:      make(map[string]string),
+	}}
+	for _, id := range identities {
+		j.identities[id.PeerID()] = id
+	}
+	return j
+}
+
+// Next judges the next frame of the session. Line.N counts from 1.
+func (j *Judge) Next(e Entry) Line {
+	j.n++
+	return j.line(j.n, e)
 }
 
 func (r *replay) line(n int, e Entry) Line {

@@ -8,12 +8,13 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -60,7 +61,9 @@ setting is wrong; 3 could not connect, or the connection was lost; 4 a wait time
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newKeygen(), newID(), newManifest(), newConformance(), newTranscript())
+	root.AddCommand(newKeygen(), newID(), newManifest(), newServe(), newConnect())
+	root.AddCommand(sessionCommands()...)
+	root.AddCommand(newBench(), newConformance(), newTranscript())
 	return root
 }
 

@@ -19,7 +19,7 @@ import (
 
 func newManifest() *cobra.Command {
 	cmd := &cobra.Command{Use: "manifest", Short: "Write, check and show manifests"}
-	cmd.AddCommand(newManifestInit(), newManifestCheck())
+	cmd.AddCommand(newManifestInit(), newManifestCheck(), alone(newManifestShow))
 	return cmd
 }
 
@@ -49,6 +49,9 @@ func newManifestInit() *cobra.Command {
 // firstManifest returns a manifest without problems that describes the tools.
 func firstManifest(hostID string, ids []string) (spoke.HostCapabilityManifest, error) {
 	m := baseManifest(hostID)
+	if len(ids) == 0 {
+		m.Namespaces = []string{"my_peer"} // a peer owns at least one
+	}
 	for _, id := range ids {
 		namespace, _, err := manifest.ParseToolID(id)
 		if err != nil {
@@ -67,10 +70,10 @@ func firstManifest(hostID string, ids []string) (spoke.HostCapabilityManifest, e
 }
 
 // baseManifest describes a peer that offers no tools.
-func baseManifest(hostID string) spoke.HostCapabilityManifest {
+func baseManifest(hostID string, namespaces ...string) spoke.HostCapabilityManifest {
 	return spoke.HostCapabilityManifest{
 		SchemaVersion: spoke.SchemaVersion, HostID: hostID, Roles: []string{"input-source"},
-		Capabilities: []string{connect.CapabilityBaseline}, Namespaces: []string{},
+		Capabilities: []string{connect.CapabilityBaseline}, Namespaces: namespaces,
 	}
 }
 

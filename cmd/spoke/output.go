@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
+
+	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
 )
 
 // output is how a command prints: data to Out, everything else to Err.
@@ -125,4 +127,10 @@ func slow(w io.Writer, what string) (done func()) {
 		}
 	}()
 	return func() { close(over); <-gone }
+}
+
+// complain prints a line to stderr.
+func (o *output) complain(text string) error {
+	_, err := fmt.Fprintln(o.err, "spoke:", termtext.Line(text))
+	return err
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
+	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
 	"github.com/spoke-peer/spoke-go/connect"
 	"github.com/spoke-peer/spoke-go/spoke"
 )
@@ -78,9 +80,15 @@ func localKind(err error) string {
 	return ""
 }
 
-// explain prints an error and, where there is something, what to do next.
+// explain prints an error, the details of a reject, and what to do next if there is
+// something.
 func explain(w io.Writer, err error) {
-	fmt.Fprintln(w, "spoke:", err)
+	fmt.Fprintln(w, "spoke:", termtext.Line(err.Error()))
+	if reject, ok := errors.AsType[*spoke.Reject](err); ok && len(reject.Details) > 0 {
+		if details, err := json.Marshal(reject.Details); err == nil {
+			fmt.Fprintf(w, "details: %s\n", details)
+		}
+	}
 	if advised, ok := errors.AsType[*advisedError](err); ok {
 		fmt.Fprintln(w, "next:", advised.next)
 	}

@@ -1,0 +1,119 @@
+// Package exectool makes a tool of a command: its arguments are JSON on stdin, its
+// result is JSON on stdout.
+package exectool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/kballard/go-shellquote"
+
+	"github.com/spoke-peer/spoke-go/manifest"
+	"github.com/spoke-peer/spoke-go/spoke"
+	"github.com/spoke-peer/spoke-go/tools"
+)
+
+// Command is a command that serves a tool.
+type Command struct {
+	ID   string
+	Args []string // the program and its arguments
+}
+
+// Parse reads tools.NAMESPACE.TOOL=COMMAND. The command is split into words as a shell
+// does, quotes included, and is not run by one.
+func Parse(text string) (Command, error) {
+	id, line, ok := strings.Cut(text, "=")
+	if !ok {
+		return Command{}, fmt.Errorf("%q is not tools.NAMESPACE.TOOL=COMMAND", text)
+	}
+	if _, _, err := manifest.ParseToolID(id); err != nil {
+		return Command{}, err
+	}
+	words, err := shellquote.Split(line)
+	if err != nil {
+		return Command{}, fmt.Errorf("%s: %w", id, err)
+	}
+	if len(words) == 0 {
+		return Command{}, fmt.Errorf("%s: no command", id)
+	}
+	return Command{id, words}, nil
+}
+
+const (
+	// maxOutput bounds what is kept of a command's output; a result has to fit into a
+	// frame.
+	maxOutput = 4 << 20
+	// maxComplaint bounds what the caller is told of stderr.
+	maxComplaint = 400
+	// grace is how long output is awaited after a command ended or was ended.
+	grace = time.Second
+)
+
+// Run serves one call; it is a [spoke.ToolHandler]. The command ends with ctx. A
+// command that fails, or whose output is not JSON, is a reject; the last line of its
+// stderr is the message.
+func (c Command) Run(ctx context.Context, args json.RawMessage) (any, error) {
+	var stdout, stderr limited
+	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(args), &stdout, &stderr
+	cmd.Env = append(os.Environ(), "SPOKE_TOOL="+c.ID)
+	if caller, ok := spoke.CallerFromContext(ctx); ok {
+		cmd.Env = append(cmd.Env, "SPOKE_CALLER="+caller.PeerID)
+	}
+	cmd.WaitDelay = grace
+	if err := cmd.Run(); err != nil {
+		return nil, failure(ctx, err, stderr.text.String())
+	}
+	if stdout.lost {
+		return nil, &tools.Failure{Code: "output_too_large", Message: "the command wrote too much"}
+	}
+	if !json.Valid(stdout.text.Bytes()) {
+		return nil, &tools.Failure{Code: "output_not_json", Message: "the command did not write one JSON value"}
+	}
+	return json.RawMessage(stdout.text.Bytes()), nil
+}
+
+// failure says why a command did not succeed.
+func failure(ctx context.Context, err error, stderr string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return &tools.Failure{
+			Code: "command_failed", Message: complaint(stderr, exit.Error()),
+			Details: map[string]any{"exit_status": float64(exit.ExitCode())},
+		}
+	}
+	return &tools.Failure{Code: "command_not_run", Message: "the command could not be run"}
+}
+
+// complaint is the last line of stderr, cut short, or otherwise what there is.
+func complaint(stderr, otherwise string) string {
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	last := strings.ToValidUTF8(lines[len(lines)-1], "")
+	if last == "" {
+		return otherwise
+	}
+	return strings.ToValidUTF8(last[:min(len(last), maxComplaint)], "")
+}
+
+// limited keeps the first maxOutput bytes that are written to it.
+type limited struct {
+	text bytes.Buffer
+	lost bool
+}
+
+// Write implements io.Writer.
+func (l *limited) Write(p []byte) (int, error) {
+	room := min(len(p), maxOutput-l.text.Len())
+	l.text.Write(p[:room])
+	l.lost = l.lost || room < len(p)
+	return len(p), nil
+}

@@ -1,0 +1,245 @@
+// Package toolflags makes command line flags of a tool's input schema.
+package toolflags
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
+)
+
+// schema is what flags need of a member's schema. Anything else in it is not looked at:
+// whether arguments fit is decided when they are validated.
+type schema struct {
+	Type        types                      `json:"type"`
+	Description string                     `json:"description"`
+	Enum        []json.RawMessage          `json:"enum"`
+	Default     json.RawMessage            `json:"default"`
+	Items       json.RawMessage            `json:"items"`
+	Properties  map[string]json.RawMessage `json:"properties"`
+	Required    []string                   `json:"required"`
+}
+
+// types is one type or a list of them.
+type types []string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (t *types) UnmarshalJSON(text []byte) error {
+	var one string
+	if json.Unmarshal(text, &one) == nil {
+		*t = types{one}
+		return nil
+	}
+	return json.Unmarshal(text, (*[]string)(t))
+}
+
+// Set is the flags of one tool.
+type Set struct {
+	// Flags holds a flag for each member of the input.
+	Flags   *pflag.FlagSet
+	members map[string]*member // by flag
+}
+
+// New makes flags of an input schema. A member whose name is reserved gets the flag
+// --arg-NAME. Members that the schema does not name have no flag.
+func New(input json.RawMessage, reserved func(name string) bool) *Set {
+	s := &Set{Flags: pflag.NewFlagSet("", pflag.ContinueOnError), members: make(map[string]*member)}
+	s.Flags.SortFlags = false
+	top := read(input)
+	for _, name := range slices.Sorted(maps.Keys(top.Properties)) {
+		m := &member{name: name, schema: read(top.Properties[name])}
+		flag := name
+		if reserved(name) {
+			flag = "arg-" + name
+		}
+		s.members[flag] = m
+		added := s.Flags.VarPF(m, flag, "", m.usage(slices.Contains(top.Required, name)))
+		if m.kind() == "boolean" {
+			added.NoOptDefVal = "true"
+		}
+	}
+	return s
+}
+
+// read returns what can be read of a schema; a schema that is no object says nothing.
+func read(text json.RawMessage) (s schema) {
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(text, &members)
+	// Each for itself, so that one of an unexpected shape does not hide the others.
+	for name, target := range map[string]any{
+		"type": &s.Type, "description": &s.Description, "enum": &s.Enum, "default": &s.Default,
+		"items": &s.Items, "properties": &s.Properties, "required": &s.Required,
+	} {
+		_ = json.Unmarshal(members[name], target)
+	}
+	return s
+}
+
+// Arguments returns the object of the members whose flags were set.
+func (s *Set) Arguments() (json.RawMessage, error) {
+	object := make(map[string]json.RawMessage)
+	for _, m := range s.members {
+		if value := m.value(); value != nil {
+			object[m.name] = value
+		}
+	}
+	return json.Marshal(object)
+}
+
+// Choices returns the values that a flag can have, nil when the schema does not say.
+func (s *Set) Choices(flag string) []string {
+	m, ok := s.members[flag]
+	if !ok {
+		return nil
+	}
+	if m.kind() == "boolean" {
+		return []string{"true", "false"}
+	}
+	choices := m.schema.Enum
+	if m.kind() == "array" {
+		choices = read(m.schema.Items).Enum
+	}
+	var texts []string
+	for _, choice := range choices {
+		texts = append(texts, plain(choice))
+	}
+	return texts
+}
+
+// plain is a JSON value as somebody types it: a string without its quotes.
+func plain(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil && text != "" {
+		return text
+	}
+	return string(value)
+}
+
+// member is the value of one flag; it implements [pflag.Value].
+type member struct {
+	name   string
+	schema schema
+	values []json.RawMessage
+}
+
+// kind is the one type of the member, "" when it can have several or any.
+func (m *member) kind() string {
+	kinds := slices.DeleteFunc(slices.Clone(m.schema.Type), func(t string) bool { return t == "null" })
+	if len(kinds) == 1 {
+		return kinds[0]
+	}
+	return ""
+}
+
+// usage is the help text. What stands in back quotes would become the name of the value.
+func (m *member) usage(required bool) string {
+	text := strings.ReplaceAll(termtext.Line(m.schema.Description), "`", "'")
+	if choices := m.schema.Enum; len(choices) > 0 {
+		var texts []string
+		for _, choice := range choices {
+			texts = append(texts, plain(choice))
+		}
+		text += " (one of " + strings.Join(texts, ", ") + ")"
+	}
+	if len(m.schema.Default) > 0 {
+		text += " (default " + plain(m.schema.Default) + ")"
+	}
+	if required {
+		text += " (required)"
+	}
+	return strings.TrimSpace(text)
+}
+
+// Type implements [pflag.Value] with the word that help shows for the value.
+func (m *member) Type() string {
+	switch kind := m.kind(); kind {
+	case "boolean":
+		return "bool"
+	case "integer":
+		return "int"
+	case "string", "number":
+		return kind
+	case "array":
+		return "item"
+	default:
+		return "JSON"
+	}
+}
+
+// String implements [pflag.Value].
+func (m *member) String() string { return string(m.value()) }
+
+// Set implements [pflag.Value]. A flag of an array is given once for each item, or once
+// with a JSON array.
+func (m *member) Set(text string) error {
+	if m.kind() == "array" {
+		return m.add(text)
+	}
+	value, err := parse(m.schema, m.kind(), text)
+	if err == nil {
+		m.values = []json.RawMessage{value}
+	}
+	return err
+}
+
+func (m *member) add(text string) error {
+	var items []json.RawMessage
+	if json.Unmarshal([]byte(text), &items) == nil && items != nil {
+		m.values = append(m.values, items...)
+		return nil
+	}
+	item := &member{schema: read(m.schema.Items)}
+	value, err := parse(item.schema, item.kind(), text)
+	if err == nil {
+		m.values = append(m.values, value)
+	}
+	return err
+}
+
+// value is what was set, nil for nothing.
+func (m *member) value() json.RawMessage {
+	switch {
+	case len(m.values) == 0:
+		return nil
+	case m.kind() != "array":
+		return m.values[0]
+	}
+	text, err := json.Marshal(m.values)
+	if err != nil {
+		return nil // its items are JSON
+	}
+	return text
+}
+
+// parse reads a value as it is typed: strings stand for themselves, everything else is
+// JSON, and where several types are possible a text that is no JSON is a string.
+func parse(s schema, kind, text string) (json.RawMessage, error) {
+	switch {
+	case kind == "string":
+		return json.Marshal(text)
+	case text == "null" && slices.Contains(s.Type, "null"), json.Valid([]byte(text)) && fits(kind, text):
+		return json.RawMessage(text), nil
+	case kind == "":
+		return json.Marshal(text)
+	}
+	return nil, fmt.Errorf("must be JSON of type %s", kind)
+}
+
+// fits reports whether a JSON text is of the kind, by its first byte.
+func fits(kind, text string) bool {
+	first := strings.TrimSpace(text)[0]
+	switch kind {
+	case "integer", "number":
+		return first == '-' || first >= '0' && first <= '9'
+	case "boolean":
+		return first == 't' || first == 'f'
+	case "object":
+		return first == '{'
+	}
+	return true
+}

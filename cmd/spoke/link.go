@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/wiretap"
+	"github.com/spoke-peer/spoke-go/connect"
+	"github.com/spoke-peer/spoke-go/connect/ws"
+	"github.com/spoke-peer/spoke-go/manifest"
+	"github.com/spoke-peer/spoke-go/spoke"
+	"github.com/spoke-peer/spoke-go/tools"
+)
+
+// link is a connection to a peer that a command line asks for.
+type link struct {
+	output
+	settings
+	url, key, peer, manifest string
+	timeout                  time.Duration
+	wire                     bool
+}
+
+const defaultTimeout = 10 * time.Second
+
+func (l *link) register(flags *pflag.FlagSet) {
+	flags.StringVar(&l.url, "url", "", "URL of the peer, ws:// or wss:// (env SPOKE_URL)")
+	flags.StringVar(&l.key, "key", "", "private key file of this side (env SPOKE_KEY)")
+	flags.StringVar(&l.peer, "peer", "", "peer id of the peer (env SPOKE_PEER)")
+	flags.StringVar(&l.manifest, "manifest", "", "manifest of this side; empty makes one that asks for what the command needs (env SPOKE_MANIFEST)")
+	flags.DurationVar(&l.timeout, "timeout", defaultTimeout, "how long to wait for the connection and for each answer (env SPOKE_TIMEOUT)")
+	flags.BoolVar(&l.wire, "wire", false, "print every envelope, and whether its signature is valid, to stderr")
+	l.settings.register(flags)
+	l.output.register(flags)
+}
+
+// begin reads the settings and takes the URL from the arguments if it stands there.
+func (l *link) begin(cmd *cobra.Command, args []string) ([]string, error) {
+	l.of(cmd)
+	l.err = &shared{Writer: l.err}
+	if len(args) > 0 && isURL(args[0]) {
+		l.url, args = args[0], args[1:]
+		if err := cmd.Flags().Set("url", l.url); err != nil {
+			return nil, err
+		}
+	}
+	return args, l.fill(cmd.Flags())
+}
+
+func isURL(text string) bool {
+	return strings.HasPrefix(text, "ws://") || strings.HasPrefix(text, "wss://")
+}
+
+// open connects. Wants are tools of the peer's that this side will call; a tool can be
+// called only if both sides list it. Own are the tools that this side offers.
+func (l *link) open(ctx context.Context, own *tools.Registry, wants ...string) (*connect.RemoteAdapter, error) {
+	cfg, err := l.dialConfig(own, wants)
+	if err != nil {
+		return nil, err
+	}
+	done := slow(l.err, "connecting to "+l.url)
+	defer done()
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+	transport, err := ws.Dial(ctx, l.url, &ws.DialOptions{HandshakeTimeout: l.timeout})
+	if err != nil {
+		return nil, &connectError{&advisedError{err, "see that the host runs and listens at " + l.url}}
+	}
+	tap := wiretap.New(transport, true, l.frames())
+	adapter, err := connect.Dial(ctx, tap, cfg)
+	if err != nil {
+		return nil, l.advise(err, cfg, tap.Met())
+	}
+	return adapter, nil
+}
+
+func (l *link) frames() func(wiretap.Frame) {
+	if !l.wire {
+		return nil
+	}
+	return wirePrinter(l.err)
+}
+
+func (l *link) dialConfig(own *tools.Registry, wants []string) (cfg connect.DialConfig, err error) {
+	if l.url == "" || !isURL(l.url) {
+		return cfg, usagef("no URL of a peer: give ws://HOST:PORT or wss://HOST, --url, SPOKE_URL or a profile")
+	}
+	if l.key == "" {
+		return cfg, usagef("no private key: give --key, SPOKE_KEY or a profile; \"spoke keygen -o FILE\" makes one")
+	}
+	if l.peer == "" {
+		return cfg, usagef("no peer id of the peer: give --peer, SPOKE_PEER or a profile; the host prints it")
+	}
+	if cfg.Identity, err = loadKey(l.key); err != nil {
+		return cfg, err
+	}
+	if cfg.Remote, err = connect.ParsePeerID(l.peer); err != nil {
+		return cfg, usagef("--peer: %w", err)
+	}
+	if cfg.Manifest, err = l.ownManifest(own, wants); err != nil {
+		return cfg, err
+	}
+	if own != nil {
+		cfg.Tools = own
+	}
+	cfg.Allow = []connect.PeerID{cfg.Remote}
+	cfg.HandshakeTimeout, cfg.InvokeTimeout = l.timeout, l.timeout
+	return cfg, nil
+}
+
+// ownManifest is this side's manifest: the file's or a plain one, with what is wanted
+// and what is offered.
+func (l *link) ownManifest(own *tools.Registry, wants []string) (spoke.HostCapabilityManifest, error) {
+	m := baseManifest("spoke-cli", "spoke_cli")
+	m.Capabilities = added(m.Capabilities, connect.CapabilityComputable, connect.CapabilityFork)
+	if l.manifest != "" {
+		var err error
+		if m, err = loadManifest(l.manifest); err != nil {
+			return m, err
+		}
+	}
+	m.Capabilities = added(m.Capabilities, wants...)
+	if own != nil {
+		m = own.Describe(m)
+	}
+	return m, nil
+}
+
+// loadManifest reads a manifest that must have no problem.
+func loadManifest(path string) (m spoke.HostCapabilityManifest, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return m, &usageError{err}
+	}
+	if problems := manifest.ValidateOwn(text); len(problems) > 0 {
+		return m, &usageError{&advisedError{
+			fmt.Errorf("%s: %s", path, problems[0]), "\"spoke manifest check " + path + "\" shows every problem and where it is",
+		}}
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return m, usagef("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// advise says what to do about a handshake that failed. Met is who answered.
+func (l *link) advise(err error, cfg connect.DialConfig, met connect.PeerID) error {
+	handshake, ok := errors.AsType[*connect.HandshakeError](err)
+	switch {
+	case !ok:
+		return &connectError{err}
+	case handshake.Kind == connect.HandshakeConfig:
+		return &usageError{&advisedError{err, fmt.Sprintf("the key of %s is that of %s", l.key, cfg.Identity.PeerID())}}
+	case met != "" && met != cfg.Remote:
+		err = &advisedError{err, fmt.Sprintf("the key that answered is that of %s; if you trust it, use --peer %s", met, met)}
+	case met == "" && (handshake.Code == connect.CodeTransport || handshake.Code == connect.CodeTimeout):
+		err = &advisedError{err, "the peer told nothing, as it does to peers that it does not know; let it allow this one: --allow " +
+			string(cfg.Identity.PeerID())}
+	}
+	return &connectError{err}
+}
+
+// explained says what to do about a tool or a port that the peer refused.
+func (l *link) explained(err error, s *connect.Session, op string) error {
+	reject, ok := errors.AsType[*spoke.Reject](err)
+	if !ok || reject.Code != spoke.CodeCapabilityPortMissing {
+		return err
+	}
+	needs, known := connect.CoreCapability(op)
+	if !known {
+		needs, known = connect.PortCapability(op)
+	}
+	if !known || slices.Contains(s.NegotiatedCapabilities(), needs) {
+		return err
+	}
+	if !slices.Contains(s.RemoteManifest().Capabilities, needs) {
+		return &advisedError{err, "the peer does not have capability " + needs + "; \"spoke tools\" and \"spoke manifest show\" list what it has"}
+	}
+	return &advisedError{err, "add capability " + needs + " to this side's manifest"}
+}
+
+// with opens a session for one piece of work and closes it.
+func (l *link) with(ctx context.Context, work func(*connect.RemoteAdapter) error, wants ...string) error {
+	adapter, err := l.open(ctx, nil, wants...)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		adapter.Close()
+		_ = adapter.Wait() // this side closed it
+	}()
+	return work(adapter)
+}

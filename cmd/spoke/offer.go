@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/exectool"
+	"github.com/spoke-peer/spoke-go/spoke"
+	"github.com/spoke-peer/spoke-go/tools"
+)
+
+// offer is the commands that a command line offers as tools.
+type offer struct {
+	lines   []string
+	timeout time.Duration
+}
+
+const defaultExecTimeout = 30 * time.Second
+
+func (f *offer) register(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.lines, "exec", nil, "offer a command as a tool, tools.NAMESPACE.TOOL=COMMAND: JSON arguments on its stdin, JSON result on its stdout; may be given again")
+	flags.DurationVar(&f.timeout, "exec-timeout", defaultExecTimeout, "how long a command may run")
+}
+
+// call is what is said about one call of a tool of ours.
+type call struct {
+	Time   time.Time       `json:"time"`
+	Peer   string          `json:"peer_id"`
+	ID     string          `json:"id"`
+	Args   json.RawMessage `json:"args"`
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  string          `json:"error,omitempty"`
+	MS     float64         `json:"ms"`
+}
+
+// registry holds the commands, described as m describes them, and the tools that come
+// with it; note is told of each call. A tool of m that nothing serves is an error.
+func (f *offer) registry(m spoke.HostCapabilityManifest, builtin spoke.ToolHandlers, note func(call)) (*tools.Registry, error) {
+	r := tools.NewRegistry(tools.Config{Guard: tools.FullAccess(), Middleware: []tools.Middleware{noting(note)}})
+	served := make(map[string]*tools.Tool)
+	for id, handler := range builtin {
+		if d, ok := described(m, id); ok {
+			served[id] = tools.Raw(d, handler)
+		}
+	}
+	for _, line := range f.lines {
+		command, err := exectool.Parse(line)
+		if err != nil {
+			return nil, usagef("--exec: %w", err)
+		}
+		d, ok := described(m, command.ID)
+		if !ok {
+			d = descriptorOf(command.ID, "Runs "+command.Args[0]+".")
+		}
+		served[command.ID] = tools.Raw(d, command.Run).With(tools.Metadata{Timeout: f.timeout})
+	}
+	for _, d := range m.Tools {
+		if served[d.CapabilityID] == nil {
+			return nil, usagef("the manifest offers %s and nothing serves it: add --exec '%s=COMMAND'", d.CapabilityID, d.CapabilityID)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(served)) {
+		if err := r.Register(served[id]); err != nil {
+			return nil, &usageError{err}
+		}
+	}
+	return r, nil
+}
+
+func described(m spoke.HostCapabilityManifest, id string) (spoke.ToolDescriptor, bool) {
+	i := slices.IndexFunc(m.Tools, func(d spoke.ToolDescriptor) bool { return d.CapabilityID == id })
+	if i < 0 {
+		return spoke.ToolDescriptor{}, false
+	}
+	return m.Tools[i], true
+}
+
+// noting tells note of each call when it is over.
+func noting(note func(call)) tools.Middleware {
+	return func(next tools.CallFunc) tools.CallFunc {
+		return func(ctx context.Context, in *tools.Invocation) (json.RawMessage, error) {
+			started := time.Now()
+			result, err := next(ctx, in)
+			c := call{Time: started.UTC(), ID: in.Tool.ID(), Args: in.Arguments, Result: result}
+			c.MS = float64(time.Since(started).Microseconds()) / 1000
+			if caller, ok := spoke.CallerFromContext(ctx); ok {
+				c.Peer = caller.PeerID
+			}
+			if err != nil {
+				c.Error = err.Error()
+			}
+			note(c)
+			return result, err
+		}
+	}
+}
+
+// line is a call for people.
+func (c call) line() string {
+	text := c.ID + " " + string(c.Args) + " = "
+	if c.Error != "" {
+		return text + c.Error
+	}
+	return text + string(c.Result)
+}

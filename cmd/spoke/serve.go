@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
+	"github.com/spoke-peer/spoke-go/connect"
+	"github.com/spoke-peer/spoke-go/fixtures/sqlitestore"
+	"github.com/spoke-peer/spoke-go/fixtures/toyworld"
+	"github.com/spoke-peer/spoke-go/spoke"
+)
+
+// serveFlags are the flags of spoke serve.
+type serveFlags struct {
+	output
+	settings
+	offer
+	listen, key, manifest, ports string
+	allow, allowFiles            []string
+	wire                         bool
+}
+
+func newServe() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a host that serves ports and offers commands as tools",
+		Long: `serve waits for dialers that are allowed and serves each of them. --ports toy serves a
+small world in memory with its two tools, --ports sqlite:FILE keeps that world in a file.
+A command of --exec is split into words as a shell does, but is not run by one. It gets
+SPOKE_TOOL and SPOKE_CALLER, the peer id of the caller; a status other than 0 is a refusal
+with the last line of its stderr. A tool that the manifest describes is offered so.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.of(cmd)
+			f.err = &shared{Writer: f.err}
+			if err := f.fill(cmd.Flags()); err != nil {
+				return err
+			}
+			return f.run(cmd.Context())
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func (f *serveFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8787", "address to listen on; port 0 takes a free one")
+	flags.StringVar(&f.key, "key", "", "private key file of this host (env SPOKE_KEY)")
+	flags.StringSliceVar(&f.allow, "allow", nil, "peer id to let in; may be given again")
+	flags.StringArrayVar(&f.allowFiles, "allow-file", nil, "file with a peer id or an ssh-ed25519 line on each line")
+	flags.StringVar(&f.manifest, "manifest", "", "manifest of this host; empty makes one (env SPOKE_MANIFEST)")
+	flags.StringVar(&f.ports, "ports", "", "what to serve: toy, or sqlite:FILE")
+	flags.BoolVar(&f.wire, "wire", false, "print every envelope, and whether its signature is valid, to stderr")
+	f.offer.register(flags)
+	f.settings.register(flags)
+	f.output.register(flags)
+}
+
+func (f *serveFlags) run(ctx context.Context) error {
+	world, closeWorld, err := f.world(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeWorld()
+	cfg, err := f.config(world)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return &connectError{err}
+	}
+	h := &hostServer{cfg: cfg, log: f.err, wire: f.wire}
+	if err := f.facts([2]string{"peer id", string(cfg.Identity.PeerID())}, [2]string{"url", "ws://" + listener.Addr().String()}); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return h.serve(ctx, listener)
+}
+
+// world opens what --ports names; nil for nothing.
+func (f *serveFlags) world(ctx context.Context) (*toyworld.World, func() error, error) {
+	nothing := func() error { return nil }
+	file, isFile := strings.CutPrefix(f.ports, "sqlite:")
+	switch {
+	case f.ports == "":
+		return nil, nothing, nil
+	case f.ports == "toy":
+		world, err := toyworld.NewWorld(toyworld.HarborCorpus())
+		return world, nothing, err
+	case !isFile || file == "":
+		return nil, nothing, usagef("--ports is toy or sqlite:FILE, not %q", f.ports)
+	}
+	store, err := sqlitestore.Open(ctx, file)
+	if err != nil {
+		return nil, nothing, err
+	}
+	world, err := toyworld.OpenWorld(ctx, store, toyworld.HarborCorpus())
+	return world, store.Close, err
+}
+
+func (f *serveFlags) config(world *toyworld.World) (cfg connect.ResponderConfig, err error) {
+	if f.key == "" {
+		return cfg, usagef("no private key: give --key, SPOKE_KEY or a profile; \"spoke keygen -o FILE\" makes one")
+	}
+	if cfg.Identity, err = loadKey(f.key); err != nil {
+		return cfg, err
+	}
+	if cfg.Allow, err = f.allowed(); err != nil {
+		return cfg, err
+	}
+	base, err := f.describe(world)
+	if err != nil {
+		return cfg, err
+	}
+	var builtin spoke.ToolHandlers
+	if world != nil {
+		builtin, cfg.Ports = world.Tools(), world
+	}
+	own, err := f.registry(base, builtin, f.note)
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Manifest, cfg.Tools = own.Describe(base), own
+	cfg.Nonces = connect.NewNonceStore(0)
+	return cfg, nil
+}
+
+// describe is what the host says about itself, but for its commands.
+func (f *serveFlags) describe(world *toyworld.World) (spoke.HostCapabilityManifest, error) {
+	switch {
+	case f.manifest != "":
+		return loadManifest(f.manifest)
+	case world != nil:
+		return toyworld.WithEveryPort(toyworld.HostManifest()), nil
+	}
+	return baseManifest("spoke-serve", "spoke_serve"), nil
+}
+
+func (f *serveFlags) allowed() (list []connect.PeerID, err error) {
+	for _, text := range f.allow {
+		peer, err := connect.ParsePeerID(text)
+		if err != nil {
+			return nil, usagef("--allow: %w", err)
+		}
+		list = append(list, peer)
+	}
+	for _, path := range f.allowFiles {
+		peers, err := connect.LoadAllowlist(path)
+		if err != nil {
+			return nil, usagef("--allow-file: %w", err)
+		}
+		list = append(list, peers...)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(f.err, "nobody is allowed; a peer that dials is shown here with the --allow that lets it in")
+	}
+	return list, nil
+}
+
+func (f *serveFlags) note(c call) {
+	fmt.Fprintf(f.err, "%s called %s\n", c.Peer, termtext.Line(c.line()))
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// settings are where the values of flags come from that nobody gave: the environment,
+// then a profile.
+type settings struct{ config, profile string }
+
+// settable are the flags that the environment and a profile can set; the first ones
+// name files.
+var settable = []string{"key", "manifest", "url", "peer", "timeout"}
+
+const settableFiles = 2
+
+func (s *settings) register(flags *pflag.FlagSet) {
+	flags.StringVar(&s.profile, "profile", "", "profile to take settings from (env SPOKE_PROFILE)")
+	flags.StringVar(&s.config, "config", "", "file of profiles (env SPOKE_CONFIG; default spoke/profiles.json in the user's configuration directory)")
+}
+
+// envOf is the environment variable of a flag.
+func envOf(flag string) string { return "SPOKE_" + strings.ToUpper(flag) }
+
+// fill sets the flags that were not given.
+func (s *settings) fill(flags *pflag.FlagSet) error {
+	for _, name := range append([]string{"profile", "config"}, settable...) {
+		if text := os.Getenv(envOf(name)); text != "" {
+			if err := setAbsent(flags, name, text); err != nil {
+				return usagef("%s: %w", envOf(name), err)
+			}
+		}
+	}
+	path, values, err := s.read()
+	if err != nil {
+		return &usageError{err}
+	}
+	for name, text := range values {
+		if !slices.Contains(settable, name) {
+			return usagef("%s: a profile has no %q, only %s", path, name, strings.Join(settable, ", "))
+		}
+		if slices.Index(settable, name) < settableFiles && !filepath.IsAbs(text) {
+			text = filepath.Join(filepath.Dir(path), text)
+		}
+		if err := setAbsent(flags, name, text); err != nil {
+			return usagef("%s: %s: %w", path, name, err)
+		}
+	}
+	return nil
+}
+
+// setAbsent sets a flag that the command has and that was not set.
+func setAbsent(flags *pflag.FlagSet, name, text string) error {
+	if flag := flags.Lookup(name); flag == nil || flag.Changed {
+		return nil
+	}
+	return flags.Set(name, text)
+}
+
+// profiles is the file of profiles.
+type profiles struct {
+	Default  string                       `json:"default"`
+	Profiles map[string]map[string]string `json:"profiles"`
+}
+
+// read returns the values of the profile that was asked for, or of the default one.
+func (s *settings) read() (path string, values map[string]string, err error) {
+	path = s.config
+	if path == "" {
+		dir, err := os.UserConfigDir()
+		if err != nil {
+			return "", nil, nil // nobody's home, no profiles
+		}
+		path = filepath.Join(dir, "spoke", "profiles.json")
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && s.config == "" && s.profile == "" {
+		return path, nil, nil
+	}
+	if err != nil {
+		return path, nil, err
+	}
+	var file profiles
+	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&file); err != nil {
+		return path, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	values, err = file.pick(s.profile)
+	if err != nil {
+		return path, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return path, values, nil
+}
+
+func (f profiles) pick(name string) (map[string]string, error) {
+	if name == "" {
+		name = f.Default
+	}
+	if name == "" {
+		return nil, nil
+	}
+	values, ok := f.Profiles[name]
+	if !ok {
+		return nil, fmt.Errorf("no profile %q", name)
+	}
+	return values, nil
+}

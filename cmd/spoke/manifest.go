@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -177,6 +178,9 @@ func findings(name string, text []byte) []finding {
 		at := index.Find(place(p))
 		list = append(list, finding{name, at.Line, at.Column, p.Path, p.Message})
 	}
+	slices.SortStableFunc(list, func(a, b finding) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 	return list
 }
 

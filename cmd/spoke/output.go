@@ -84,11 +84,16 @@ func (o *output) facts(pairs ...[2]string) error {
 		}
 		return o.line(object)
 	}
-	w := tabwriter.NewWriter(o.out, 0, 0, 2, ' ', 0)
+	var text bytes.Buffer // so that who reads along sees all of it at once
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, pair := range pairs {
-		fmt.Fprintf(w, "%s\t%s\n", pair[0], pair[1])
+		fmt.Fprintf(w, "%s\t%s\n", pair[0], termtext.Line(pair[1]))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := o.out.Write(text.Bytes())
+	return err
 }
 
 // Colours, as the parameters of a terminal's escape sequence.

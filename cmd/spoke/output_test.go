@@ -1,0 +1,43 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/spoke-peer/spoke-go/connect"
+)
+
+func TestOnlyWhatTakesLongIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var quick, late bytes.Buffer
+		done := slow(&quick, "waiting")
+		<-time.After(patience - time.Millisecond)
+		done()
+		<-time.After(time.Minute)
+		assert.Empty(t, quick.String())
+		done = slow(&late, "waiting")
+		<-time.After(time.Minute)
+		done()
+		assert.Equal(t, "waiting ...\n", late.String())
+	})
+}
+
+func TestNothingIsColouredThatIsNoTerminal(t *testing.T) {
+	assert.Equal(t, "x", paint(&bytes.Buffer{}, red, "x"))
+	file, err := os.CreateTemp(t.TempDir(), "")
+	assert.NoError(t, err)
+	defer file.Close()
+	assert.Equal(t, "x", paint(file, red, "x"))
+}
+
+func TestEveryPortThatTheShellCompletesExists(t *testing.T) {
+	for _, op := range portOps {
+		_, ok := connect.PortCapability(op)
+		assert.True(t, ok, op)
+	}
+}

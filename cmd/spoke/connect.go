@@ -37,12 +37,8 @@ negotiated. The commands are those of the same names without "connect", with the
 the connection before them.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			args, err := l.begin(cmd, args)
-			if err != nil {
+			if err := l.beginAlone(cmd, args); err != nil {
 				return err
-			}
-			if len(args) > 0 {
-				return usagef("unknown command %q for \"spoke connect\"", args[0])
 			}
 			return l.with(cmd.Context(), l.session)
 		},
@@ -76,12 +72,8 @@ func newManifestShow(l *link) *cobra.Command {
 		Short: "Show the manifest of a live peer",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			args, err := l.begin(cmd, args)
-			if err != nil {
+			if err := l.beginAlone(cmd, args); err != nil {
 				return err
-			}
-			if len(args) > 0 {
-				return usagef("%q is not a URL", args[0])
 			}
 			return l.with(cmd.Context(), l.show)
 		},

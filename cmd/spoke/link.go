@@ -56,6 +56,15 @@ func (l *link) begin(cmd *cobra.Command, args []string) ([]string, error) {
 	return args, l.fill(cmd.Flags())
 }
 
+// beginAlone is begin for a command that takes nothing but a URL.
+func (l *link) beginAlone(cmd *cobra.Command, args []string) error {
+	rest, err := l.begin(cmd, args)
+	if err == nil && len(rest) > 0 {
+		return usagef("%q is not a URL", rest[0])
+	}
+	return err
+}
+
 func isURL(text string) bool {
 	return strings.HasPrefix(text, "ws://") || strings.HasPrefix(text, "wss://")
 }

@@ -23,12 +23,8 @@ policy is what the tool says about itself where its peer says it; a SPOKE manife
 place for it, and "idempotent" is all that it tells. "-" is neither.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			args, err := l.begin(cmd, args)
-			if err != nil {
+			if err := l.beginAlone(cmd, args); err != nil {
 				return err
-			}
-			if len(args) > 0 {
-				return usagef("%q is not a URL", args[0])
 			}
 			return l.with(cmd.Context(), l.list)
 		},

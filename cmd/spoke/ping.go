@@ -24,12 +24,11 @@ func newPing(l *link) *cobra.Command {
 refusal is there: it works with every peer, and an answer proves that the peer has its key.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			args, err := l.begin(cmd, args)
-			if err != nil {
+			if err := l.beginAlone(cmd, args); err != nil {
 				return err
 			}
-			if len(args) > 0 || count < 1 {
-				return usagef("give a URL at most, and a --count of at least 1")
+			if count < 1 {
+				return usagef("--count is at least 1")
 			}
 			return l.with(cmd.Context(), func(a *connect.RemoteAdapter) error {
 				return l.ping(cmd.Context(), a, count)

@@ -24,12 +24,8 @@ peer makes. It ends with the session, when interrupted, or after --calls calls. 
 can call a tool only if its own manifest lists it as well.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			args, err := l.begin(cmd, args)
-			if err != nil {
+			if err := l.beginAlone(cmd, args); err != nil {
 				return err
-			}
-			if len(args) > 0 {
-				return usagef("%q is not a URL", args[0])
 			}
 			return l.watch(cmd.Context(), &f, most)
 		},

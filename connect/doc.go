@@ -8,6 +8,9 @@
 // [SessionFromContext] gives the session to call back on. Every failure of an invoke is
 // a [github.com/spoke-peer/spoke-go/spoke.Reject].
 //
+// A host of many peers has a [Server], whose allowlist may change while it runs, and an
+// app that has to come back a [Redialer].
+//
 // A host serves what it knows through ports, Config.Ports; a [RemoteAdapter] drives them
 // with typed methods, those of [Ports]. A [Router] puts many sessions behind one face:
 // each call goes to the peer whose manifest fits it.

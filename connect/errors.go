@@ -71,6 +71,7 @@ const (
 	CodeServerClosed     = "server_closed"
 	CodeServerBusy       = "server_busy"
 	CodeSecondSession    = "second_session"
+	CodePenalty          = "penalty"
 )
 
 // HandshakeError is why [Dial] or [Accept] returned no session. The transport is
@@ -97,6 +98,15 @@ func (e *HandshakeError) Error() string {
 
 // Unwrap returns Err.
 func (e *HandshakeError) Unwrap() error { return e.Err }
+
+// passes reports whether the peer may be welcome later.
+func (e *HandshakeError) passes() bool {
+	switch e.Code {
+	case CodeServerBusy, CodeServerClosed, CodeSecondSession, CodePenalty:
+		return true
+	}
+	return false
+}
 
 // refuse returns a handshake error of the kind that belongs to code.
 func refuse(code, format string, args ...any) *HandshakeError {

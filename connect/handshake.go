@@ -50,7 +50,7 @@ func runHandshake(ctx context.Context, t Transport, ep *endpoint, half func(*han
 		failure = h.fault(bounded.Err())
 	}
 	if failure != nil {
-		t.Close()
+		closeFor(failure, t)
 		ep.Metrics.HandshakeRefused(failure.Code)
 		return nil, failure
 	}

@@ -124,6 +124,7 @@ func TestTheLogHoldsNoPayloadKeyOrToken(t *testing.T) {
 			p.recv()
 			p.send(json.RawMessage(frame))
 			assert.ErrorIs(t, <-accepted, connect.ErrMalformedFrame)
+			<-time.After(time.Minute) // the penalty
 		}
 		near, far := connect.Pipe()
 		require.NoError(t, near.Send(t.Context(), []byte(`{"peer_id":"`+strings.Repeat("x", 200)+secret+`"}`)))

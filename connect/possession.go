@@ -36,6 +36,15 @@ func (p *possession) init(proven bool) {
 	}
 }
 
+func (p *possession) isProven() bool {
+	select {
+	case <-p.proven:
+		return true
+	default:
+		return false
+	}
+}
+
 func (p *possession) prove() { p.once.Do(func() { close(p.proven) }) }
 
 // ensurePossession waits for the proof and sends the probe if nobody has. A probe that

@@ -26,7 +26,9 @@ type RedialConfig struct {
 
 	// MaxRefusals is after how many attempts in a row the dialer stops when the peer
 	// hangs up on its hello without a word, which is all that a responder does with a
-	// peer that is not on its allowlist. Zero means 5; negative never stops.
+	// peer that is not on its allowlist. A [Server] that has no place now says so where
+	// the transport can, as WebSocket does; that does not count. Zero means 5; negative
+	// never stops.
 	MaxRefusals int
 
 	// FailFast fails an invoke that finds no session at once, with kind session_closed.

@@ -31,6 +31,9 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		return nil, err
 	}
 	cfg.ServerLimits.setDefaults(cfg.Second)
+	if cfg.SkipProofOfPossession {
+		cfg.ServerLimits.Penalty = -1 // anybody's recorded hello would earn it
+	}
 	if cfg.Nonces == nil {
 		cfg.Nonces = NewNonceStore(0)
 	}
@@ -68,7 +71,7 @@ func (s *Server) Accept(ctx context.Context, t Transport) (*Responder, error) {
 	a := &arrival{server: s, ep: s.ep}
 	r, failure := a.run(ctx, t)
 	if failure != nil {
-		t.Close()
+		closeFor(failure, t)
 		a.giveBack()
 		s.logRefusal(failure)
 		return nil, failure

@@ -2,6 +2,7 @@ package connect
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spoke-peer/spoke-go/spoke"
 )
@@ -70,12 +71,18 @@ type ServerLimits struct {
 	// Handshakes is how many run at once; more are refused before their first frame
 	// is read. Default 256.
 	Handshakes int
+	// Penalty is how long a peer is kept out after its session ended because of a
+	// malformed frame or because it did not read. It doubles with each time, up to a
+	// minute, and a peer that behaves for a minute begins anew. Default 1s; negative
+	// for none, as with SkipProofOfPossession.
+	Penalty time.Duration
 }
 
 func (l *ServerLimits) setDefaults(second SecondSession) {
 	defaultTo(&l.Sessions, 20000)
 	defaultTo(&l.SessionsPerPeer, 64)
 	defaultTo(&l.Handshakes, 256)
+	defaultTo(&l.Penalty, time.Second)
 	if second == ReplaceFirst {
 		l.SessionsPerPeer = max(l.SessionsPerPeer, 2)
 	}

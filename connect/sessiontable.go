@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"time"
 )
 
 // sessionTable is the live sessions of a server and the places that are taken: one by
@@ -17,6 +18,7 @@ type sessionTable struct {
 	places    int
 	byID      map[string]*Responder
 	byPeer    map[PeerID]*peerPlaces
+	penalties penalties
 	farewells int           // sessions that left and are not over yet
 	emptied   chan struct{} // closed once the table is closed and empty
 }
@@ -31,7 +33,8 @@ func newSessionTable(limits ServerLimits, second SecondSession) *sessionTable {
 	return &sessionTable{
 		limits: limits, second: second,
 		byID: make(map[string]*Responder), byPeer: make(map[PeerID]*peerPlaces),
-		emptied: make(chan struct{}),
+		penalties: penalties{first: limits.Penalty},
+		emptied:   make(chan struct{}),
 	}
 }
 
@@ -46,6 +49,8 @@ func (t *sessionTable) take(peer PeerID) *HandshakeError {
 	switch {
 	case t.closed:
 		return refuse(CodeServerClosed, "%w", ErrServerClosed)
+	case t.penalties.keepsOut(peer, time.Now()):
+		return refuse(CodePenalty, "the peer's last session ended badly")
 	case t.places >= t.limits.Sessions:
 		return refuse(CodeServerBusy, "%w: all places for %d sessions are taken", ErrServerBusy, t.limits.Sessions)
 	case t.second == RefuseSecond && own.places > 0:
@@ -89,7 +94,8 @@ func (t *sessionTable) add(r *Responder, welcome func() bool) bool {
 	return true
 }
 
-// remove takes a session off the table and gives its place back. Farewell has to follow.
+// remove takes a session off the table and gives its place back. Farewell has to
+// follow. The session's mu is held.
 func (t *sessionTable) remove(r *Responder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,6 +104,9 @@ func (t *sessionTable) remove(r *Responder) {
 	own.sessions = slices.DeleteFunc(own.sessions, func(other *Responder) bool { return other == r })
 	t.vacate(r.RemotePeerID())
 	t.farewells++
+	if misbehaved(r.cause) && r.possess.isProven() {
+		t.penalties.punish(r.RemotePeerID(), time.Now())
+	}
 }
 
 // farewell says that a removed session is over.

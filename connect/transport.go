@@ -43,6 +43,22 @@ func finish(t Transport) {
 	_ = t.Close()
 }
 
+// Postponer is a [Transport] that can tell the peer to come back later. A [Server] that
+// has no place for a peer calls it in place of Close, so that the peer can tell that
+// from a refusal.
+type Postponer interface {
+	Postpone() error
+}
+
+// closeFor ends the transport of a handshake that failed.
+func closeFor(failure *HandshakeError, t Transport) {
+	if postponer, ok := t.(Postponer); ok && failure.passes() {
+		_ = postponer.Postpone()
+		return
+	}
+	_ = t.Close()
+}
+
 func limitReads(t Transport, bytes int) {
 	if limiter, ok := t.(ReadLimiter); ok {
 		limiter.SetReadLimit(bytes)

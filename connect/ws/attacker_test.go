@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,19 +26,25 @@ const (
 	attackerURL = "SPOKE_TEST_URL"
 )
 
-// attackerID is on the allowlist: a peer may be known and hostile all the same.
-var attackerID = identityOf(66)
+// attackerOf is the identity of the peer that makes an attack. It is on the allowlist: a
+// peer may be known and hostile all the same.
+func attackerOf(name string) *connect.Identity {
+	return identityOf(byte(100 + slices.Index(slices.Sorted(maps.Keys(hostilePeers)), name)))
+}
 
 // attackProcess runs the attack that the environment names until it is killed.
 func attackProcess(name string) {
 	attack := hostilePeers[name].attack
-	go attack(&attacker{url: os.Getenv(attackerURL)})
+	go attack(&attacker{url: os.Getenv(attackerURL), id: attackerOf(name)})
 	fmt.Println("attacking")
 	select {}
 }
 
 // attacker is a hostile peer that drives the wire by hand.
-type attacker struct{ url string }
+type attacker struct {
+	url string
+	id  *connect.Identity
+}
 
 // must ends the process: an attack that cannot be carried out proves nothing.
 func must[T any](v T, err error) T {
@@ -67,8 +75,9 @@ func (a *attacker) upgraded() (*websocket.Conn, error) {
 
 // evilSession is an established session whose frames are made by hand.
 type evilSession struct {
+	*attacker
 	conn     *websocket.Conn
-	id       string
+	session  string
 	sequence uint64
 }
 
@@ -91,18 +100,18 @@ func (a *attacker) established() *evilSession {
 		}
 		_ = json.Unmarshal(frame, &session)
 	}
-	return &evilSession{conn: conn, id: session.ID}
+	return &evilSession{attacker: a, conn: conn, session: session.ID}
 }
 
 func (a *attacker) hello() []byte {
-	cfg := config(attackerID, hostID)
-	return sealed(connect.HelloEnvelope, map[string]any{
-		"protocol_version": 1, "peer_id": attackerID.PeerID(), "nonce": uuid.NewString(), "host": cfg.Manifest,
+	cfg := config(a.id, hostID)
+	return a.sealed(connect.HelloEnvelope, map[string]any{
+		"protocol_version": 1, "peer_id": a.id.PeerID(), "nonce": uuid.NewString(), "host": cfg.Manifest,
 	})
 }
 
-func sealed(kind connect.EnvelopeKind, doc map[string]any) []byte {
-	return must(attackerID.SignEnvelope(kind, must(json.Marshal(doc))))
+func (a *attacker) sealed(kind connect.EnvelopeKind, doc map[string]any) []byte {
+	return must(a.id.SignEnvelope(kind, must(json.Marshal(doc))))
 }
 
 // request returns a signed request at the session's next sequence.
@@ -111,8 +120,8 @@ func (s *evilSession) request(op string, arguments any) []byte {
 		arguments = map[string]any{}
 	}
 	defer func() { s.sequence++ }()
-	return sealed(connect.RequestEnvelope, map[string]any{
-		"session_id": s.id, "sequence": s.sequence, "request_id": uuid.NewString(), "op": op,
+	return s.sealed(connect.RequestEnvelope, map[string]any{
+		"session_id": s.session, "sequence": s.sequence, "request_id": uuid.NewString(), "op": op,
 		"payload": map[string]any{"arguments": arguments},
 	})
 }
@@ -182,202 +191,212 @@ func (s *evilSession) asks() {
 }
 
 // hostilePeers are the attacks, and what the host's log says about each.
-var hostilePeers = map[string]struct {
+var hostilePeers map[string]hostilePeer
+
+type hostilePeer struct {
 	attack func(a *attacker)
 	log    string
-}{
-	"connects and says nothing": {func(a *attacker) {
-		many(100, func() {
-			forever(func() {
-				if conn, err := a.upgraded(); err == nil {
-					_, _, _ = conn.ReadMessage()
-					conn.Close()
-				}
+}
+
+func init() { // the attacks need their names, which are in the map
+	hostilePeers = attacks()
+}
+
+func attacks() map[string]hostilePeer {
+	return map[string]hostilePeer{
+		"connects and says nothing": {func(a *attacker) {
+			many(100, func() {
+				forever(func() {
+					if conn, err := a.upgraded(); err == nil {
+						_, _, _ = conn.ReadMessage()
+						conn.Close()
+					}
+				})
 			})
-		})
-	}, "code=timeout"},
+		}, "code=timeout"},
 
-	"opens TCP and says nothing": {func(a *attacker) {
-		many(200, func() {
-			forever(func() {
-				if conn, err := a.tcp(); err == nil {
-					_, _ = conn.Read(make([]byte, 1)) // until the HTTP server has waited enough
-					conn.Close()
-				}
+		"opens TCP and says nothing": {func(a *attacker) {
+			many(200, func() {
+				forever(func() {
+					if conn, err := a.tcp(); err == nil {
+						_, _ = conn.Read(make([]byte, 1)) // until the HTTP server has waited enough
+						conn.Close()
+					}
+				})
 			})
-		})
-	}, ""}, // no HTTP server logs a request that never came
+		}, ""}, // no HTTP server logs a request that never came
 
-	"sends one byte a minute": {func(a *attacker) {
-		many(100, func() {
-			forever(func() {
-				if conn, err := a.upgraded(); err == nil {
-					_, _ = conn.NetConn().Write(frameHeader(true, 1000)) // its body takes hours
-					_, _, _ = conn.ReadMessage()
-					conn.Close()
-				}
+		"sends one byte a minute": {func(a *attacker) {
+			many(100, func() {
+				forever(func() {
+					if conn, err := a.upgraded(); err == nil {
+						_, _ = conn.NetConn().Write(frameHeader(true, 1000)) // its body takes hours
+						_, _, _ = conn.ReadMessage()
+						conn.Close()
+					}
+				})
 			})
-		})
-	}, "code=timeout"},
+		}, "code=timeout"},
 
-	"sends 64 MiB": {func(a *attacker) {
-		forever(func() {
-			s := a.established()
-			if s == nil {
-				return
-			}
-			s.drain()
-			s.send(make([]byte, 64<<20))
-			s.conn.Close()
-		})
-	}, "code=malformed_frame"},
-
-	"sends JSON 10,000 levels deep": {func(a *attacker) {
-		deep := []byte(`{"a":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + `}`)
-		forever(func() {
-			if s := a.established(); s != nil {
-				s.send(deep)
-				_, _, _ = s.conn.ReadMessage()
-				s.conn.Close()
-			}
-		})
-	}, "code=malformed_frame"},
-
-	"sends an object of a million members": {func(a *attacker) {
-		million := object(1_000_000)
-		forever(func() {
-			if s := a.established(); s != nil {
-				s.drain()
-				s.send(million)
-				s.conn.Close()
-			}
-		})
-	}, "code=malformed_frame"},
-
-	"sends the most members that fit a frame": {func(a *attacker) {
-		most := object(400_000)
-		forever(func() {
-			if s := a.established(); s != nil {
-				s.send(most) // no envelope; it is read and dropped
-				s.send(s.request("tools.test.unknown", nil))
-				_, _, _ = s.conn.ReadMessage()
-				s.conn.Close()
-			}
-		})
-	}, "ignored a frame"},
-
-	"never reads": {func(a *attacker) {
-		many(4, func() {
-			forever(func() {
-				if s := a.established(); s != nil {
-					s.asks()
-					s.conn.Close()
-				}
-			})
-		})
-	}, "code=peer_not_reading"},
-
-	"reads one byte a second": {func(a *attacker) {
-		many(4, func() {
+		"sends 64 MiB": {func(a *attacker) {
 			forever(func() {
 				s := a.established()
 				if s == nil {
 					return
 				}
-				go func() {
-					for one := make([]byte, 1); ; time.Sleep(time.Second) {
-						if _, err := s.conn.NetConn().Read(one); err != nil {
-							return
-						}
-					}
-				}()
-				s.asks()
+				s.drain()
+				s.send(make([]byte, 64<<20))
 				s.conn.Close()
 			})
-		})
-	}, "code=peer_not_reading"},
+		}, "code=malformed_frame"},
 
-	"opens and drops 5,000 connections": {func(a *attacker) {
-		many(50, func() {
-			for range 100 {
-				if conn, err := a.upgraded(); err == nil {
-					conn.NetConn().Close()
-				}
-			}
-		})
-	}, "code=transport"},
-
-	"floods invalid signatures": {func(a *attacker) {
-		a.flood(func(s *evilSession) func() []byte {
-			return always(bytes.Replace(s.request(echoTool, 1), []byte(`"arguments":1`), []byte(`"arguments":2`), 1))
-		})
-	}, "code=auth_failed"},
-
-	"floods wrong sequences": {func(a *attacker) {
-		a.flood(func(s *evilSession) func() []byte {
-			s.sequence = 1000
-			return always(s.request(echoTool, 1))
-		})
-	}, "code=invalid_sequence"},
-
-	"floods unknown ops": {func(a *attacker) {
-		a.flood(func(s *evilSession) func() []byte {
-			return func() []byte { return s.request("tools.test.unknown", nil) }
-		})
-	}, "code=op_unsupported"},
-
-	"answers invokes it was never asked": {func(a *attacker) {
-		a.flood(func(s *evilSession) func() []byte {
-			return always(sealed(connect.ResponseEnvelope, map[string]any{
-				"session_id": s.id, "sequence": 0, "request_id": uuid.NewString(), "payload": map[string]any{"result": 1},
-			}))
-		})
-	}, "nobody waits for"},
-
-	"closes in the middle of a frame": {func(a *attacker) {
-		many(4, func() {
+		"sends JSON 10,000 levels deep": {func(a *attacker) {
+			deep := []byte(`{"a":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + `}`)
 			forever(func() {
 				if s := a.established(); s != nil {
-					_, _ = s.conn.NetConn().Write(append(frameHeader(true, 1000), "half"...))
-					s.conn.NetConn().Close()
+					s.send(deep)
+					_, _, _ = s.conn.ReadMessage()
+					s.conn.Close()
 				}
 			})
-		})
-	}, "code=transport"},
+		}, "code=malformed_frame"},
 
-	"sends pings only": {func(a *attacker) {
-		forever(func() {
-			s := a.established()
-			if s == nil {
-				return
-			}
-			s.drain()
-			for s.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second)) == nil {
-			}
-			s.conn.Close()
-		})
-	}, ""}, // what it does is allowed
-
-	"is a stranger who tries again and again": {func(a *attacker) {
-		hello := bytes.Replace(a.hello(), []byte(attackerID.PeerID()), []byte(identityOf(67).PeerID()), 1)
-		many(4, func() {
+		"sends an object of a million members": {func(a *attacker) {
+			million := object(1_000_000)
 			forever(func() {
-				if conn, err := a.upgraded(); err == nil {
-					_ = conn.WriteMessage(websocket.BinaryMessage, hello)
-					_, _, _ = conn.ReadMessage()
-					conn.Close()
+				if s := a.established(); s != nil {
+					s.drain()
+					s.send(million)
+					s.conn.Close()
 				}
 			})
-		})
-	}, "code=peer_not_allowed"},
+		}, "code=malformed_frame"},
 
-	"asks for pages with plain HTTP": {func(a *attacker) {
-		many(4, func() {
-			for {
-				if response, err := http.Get("http" + strings.TrimPrefix(a.url, "ws")); err == nil {
-					response.Body.Close()
+		"sends the most members that fit a frame": {func(a *attacker) {
+			most := object(400_000)
+			forever(func() {
+				if s := a.established(); s != nil {
+					s.send(most) // no envelope; it is read and dropped
+					s.send(s.request("tools.test.unknown", nil))
+					_, _, _ = s.conn.ReadMessage()
+					s.conn.Close()
 				}
-			}
-		})
-	}, ""},
+			})
+		}, "ignored a frame"},
+
+		"never reads": {func(a *attacker) {
+			many(4, func() {
+				forever(func() {
+					if s := a.established(); s != nil {
+						s.asks()
+						s.conn.Close()
+					}
+				})
+			})
+		}, "code=peer_not_reading"},
+
+		"reads one byte a second": {func(a *attacker) {
+			many(4, func() {
+				forever(func() {
+					s := a.established()
+					if s == nil {
+						return
+					}
+					go func() {
+						for one := make([]byte, 1); ; time.Sleep(time.Second) {
+							if _, err := s.conn.NetConn().Read(one); err != nil {
+								return
+							}
+						}
+					}()
+					s.asks()
+					s.conn.Close()
+				})
+			})
+		}, "code=peer_not_reading"},
+
+		"opens and drops 5,000 connections": {func(a *attacker) {
+			many(50, func() {
+				for range 100 {
+					if conn, err := a.upgraded(); err == nil {
+						conn.NetConn().Close()
+					}
+				}
+			})
+		}, "code=transport"},
+
+		"floods invalid signatures": {func(a *attacker) {
+			a.flood(func(s *evilSession) func() []byte {
+				return always(bytes.Replace(s.request(echoTool, 1), []byte(`"arguments":1`), []byte(`"arguments":2`), 1))
+			})
+		}, "code=auth_failed"},
+
+		"floods wrong sequences": {func(a *attacker) {
+			a.flood(func(s *evilSession) func() []byte {
+				s.sequence = 1000
+				return always(s.request(echoTool, 1))
+			})
+		}, "code=invalid_sequence"},
+
+		"floods unknown ops": {func(a *attacker) {
+			a.flood(func(s *evilSession) func() []byte {
+				return func() []byte { return s.request("tools.test.unknown", nil) }
+			})
+		}, "code=op_unsupported"},
+
+		"answers invokes it was never asked": {func(a *attacker) {
+			a.flood(func(s *evilSession) func() []byte {
+				return always(s.sealed(connect.ResponseEnvelope, map[string]any{
+					"session_id": s.session, "sequence": 0, "request_id": uuid.NewString(), "payload": map[string]any{"result": 1},
+				}))
+			})
+		}, "nobody waits for"},
+
+		"closes in the middle of a frame": {func(a *attacker) {
+			many(4, func() {
+				forever(func() {
+					if s := a.established(); s != nil {
+						_, _ = s.conn.NetConn().Write(append(frameHeader(true, 1000), "half"...))
+						s.conn.NetConn().Close()
+					}
+				})
+			})
+		}, "code=transport"},
+
+		"sends pings only": {func(a *attacker) {
+			forever(func() {
+				s := a.established()
+				if s == nil {
+					return
+				}
+				s.drain()
+				for s.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second)) == nil {
+				}
+				s.conn.Close()
+			})
+		}, ""}, // what it does is allowed
+
+		"is a stranger who tries again and again": {func(a *attacker) {
+			hello := bytes.Replace(a.hello(), []byte(a.id.PeerID()), []byte(identityOf(99).PeerID()), 1)
+			many(4, func() {
+				forever(func() {
+					if conn, err := a.upgraded(); err == nil {
+						_ = conn.WriteMessage(websocket.BinaryMessage, hello)
+						_, _, _ = conn.ReadMessage()
+						conn.Close()
+					}
+				})
+			})
+		}, "code=peer_not_allowed"},
+
+		"asks for pages with plain HTTP": {func(a *attacker) {
+			many(4, func() {
+				for {
+					if response, err := http.Get("http" + strings.TrimPrefix(a.url, "ws")); err == nil {
+						response.Body.Close()
+					}
+				}
+			})
+		}, ""},
+	}
 }

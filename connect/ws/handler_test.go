@@ -8,7 +8,9 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/assert"
@@ -134,6 +136,34 @@ func TestTheLastAnswerOfAServerThatShutsDownArrives(t *testing.T) {
 	require.NoError(t, soon(t, answered))
 	require.NoError(t, soon(t, down))
 	waitOf(t, app.Session)
+}
+
+func TestARedialerOutwaitsAHostThatHasNoPlaceForIt(t *testing.T) {
+	cfg := serverConfig()
+	cfg.Second = connect.RefuseSecond
+	h := newHandled(t, cfg, nil)
+	_, first := h.dial(t, dialConfig())
+	var attempts atomic.Int32
+	redialer, err := connect.NewRedialer(connect.RedialConfig{
+		DialConfig: dialConfig(), MinDelay: time.Millisecond, MaxDelay: 2 * time.Millisecond, MaxRefusals: 3,
+		Open: func(ctx context.Context) (connect.Transport, error) {
+			if attempts.Add(1) == 10 {
+				first.Close()
+			}
+			return ws.Dial(ctx, h.url, nil)
+		},
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- redialer.Run(ctx) }()
+	_, err = redialer.InvokeTool(connect.WithInvokeTimeout(t.Context(), time.Minute), echoTool, nil)
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, attempts.Load(), int32(10))
+
+	h.Disallow(appID.PeerID())
+	require.ErrorIs(t, soon(t, stopped), connect.ErrRefused, "a refusal still is one")
+	cancel()
 }
 
 func ExampleHandler() {

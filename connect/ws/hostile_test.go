@@ -82,10 +82,12 @@ func newStage(t testing.TB) *stage {
 	t.Helper()
 	s := &stage{t: t}
 	cfg := serverConfig()
-	cfg.Allow = []connect.PeerID{attackerID.PeerID()}
+	cfg.Allow = nil
+	for name := range hostilePeers {
+		cfg.Allow = append(cfg.Allow, attackerOf(name).PeerID())
+	}
 	cfg.Logger = slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	cfg.HandshakeTimeout, cfg.WriteTimeout = 500*time.Millisecond, 500*time.Millisecond
-	cfg.SkipProofOfPossession = true
 	cfg.Limits.Handlers = 64 // one of them returns 100 KiB for nothing
 	cfg.Tools = spoke.ToolHandlers{
 		echoTool: func(_ context.Context, args json.RawMessage) (any, error) { return args, nil },
@@ -177,10 +179,10 @@ func (p *process) stop() {
 
 // settle waits until the attacker has no session and no handshake any more, and the
 // goroutines are back to as many as there were.
-func (s *stage) settle(goroutines int) {
+func (s *stage) settle(name string, goroutines int) {
 	s.t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
-	for len(s.host.SessionsOf(attackerID.PeerID())) > 0 || runtime.NumGoroutine() > goroutines {
+	for len(s.host.SessionsOf(attackerOf(name).PeerID())) > 0 || runtime.NumGoroutine() > goroutines {
 		if time.Now().After(deadline) {
 			stacks := make([]byte, 1<<20)
 			require.Fail(s.t, "the attack leaves goroutines behind", "%s", stacks[:runtime.Stack(stacks, true)])
@@ -212,7 +214,7 @@ func (s *stage) suffer(name string) measured {
 	s.awaitLog(&m)
 	p.stop()
 	m.lines = int(float64(m.lines) / time.Since(began).Seconds())
-	s.settle(goroutines)
+	s.settle(name, goroutines)
 	m.left = int64(heap()) - before
 	m.calm = max(m.calm, s.latency(*hostileTime))
 	return m

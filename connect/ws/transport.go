@@ -30,6 +30,7 @@ var (
 	_ connect.Transport   = (*Transport)(nil)
 	_ connect.ReadLimiter = (*Transport)(nil)
 	_ connect.Finisher    = (*Transport)(nil)
+	_ connect.Postponer   = (*Transport)(nil)
 )
 
 // New returns a transport over an established connection, which it takes over. It
@@ -120,9 +121,15 @@ func (t *Transport) SetReadLimit(bytes int) { t.conn.SetReadLimit(int64(bytes)) 
 
 // Close says goodbye, if a write that is stuck leaves room for it within a second, and
 // closes the connection.
-func (t *Transport) Close() error {
+func (t *Transport) Close() error { return t.closeWith(websocket.CloseNormalClosure) }
+
+// Postpone implements [connect.Postponer]: its goodbye asks the peer to try again later,
+// status 1013.
+func (t *Transport) Postpone() error { return t.closeWith(websocket.CloseTryAgainLater) }
+
+func (t *Transport) closeWith(status int) error {
 	t.once.Do(func() {
-		_ = t.goodbye()
+		_ = t.goodbye(status)
 		t.err = t.conn.Close()
 		t.pulse.stop()
 	})
@@ -133,7 +140,7 @@ func (t *Transport) Close() error {
 // read what was sent before and to hang up.
 func (t *Transport) Finish() error {
 	t.once.Do(func() {
-		if t.goodbye() == nil {
+		if t.goodbye(websocket.CloseNormalClosure) == nil {
 			linger(t.conn.NetConn())
 		}
 		if t.err = t.conn.Close(); errors.Is(t.err, net.ErrClosed) {
@@ -144,8 +151,8 @@ func (t *Transport) Finish() error {
 	return t.err
 }
 
-func (t *Transport) goodbye() error {
-	text := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+func (t *Transport) goodbye(status int) error {
+	text := websocket.FormatCloseMessage(status, "")
 	return t.conn.WriteControl(websocket.CloseMessage, text, time.Now().Add(closeGrace))
 }
 

@@ -12,9 +12,11 @@ import (
 	"fmt"
 	"io/fs"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/spoke-peer/spoke-go/connect"
 	"github.com/spoke-peer/spoke-go/connect/ws"
@@ -45,31 +47,29 @@ func serve(listen, keyFile, allow string) error {
 	if err != nil {
 		return fmt.Errorf("-allow: %w", err)
 	}
-	cfg := connect.ResponderConfig{Config: connect.Config{
-		Identity: id,
-		Manifest: hostManifest(),
-		Allow:    allowed,
-		Nonces:   connect.NewNonceStore(0), // one for all sessions
-		Tools:    spoke.ToolHandlers{greetTool: greet},
-	}}
+	server, err := connect.NewServer(connect.ServerConfig{
+		ResponderConfig: connect.ResponderConfig{Config: connect.Config{
+			Identity: id,
+			Manifest: hostManifest(),
+			Allow:    allowed,
+			Tools:    spoke.ToolHandlers{greetTool: greet},
+			Logger:   slog.Default(),
+		}},
+		OnOpen: func(app *connect.Responder) {
+			log.Printf("%s connected and offers %d tool(s)", app.RemotePeerID(), len(app.RemoteTools()))
+		},
+		OnClose: func(app *connect.Responder, cause error) { log.Printf("%s left: %v", app.RemotePeerID(), cause) },
+	})
+	if err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return err
 	}
 	fmt.Printf("host %s\nurl ws://%s\n", id.PeerID(), listener.Addr())
-	return http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		transport, err := ws.Upgrade(w, r, nil)
-		if err != nil {
-			return // the request has its answer
-		}
-		app, err := connect.Accept(r.Context(), transport, cfg)
-		if err != nil {
-			log.Print(err)
-			return
-		}
-		log.Printf("%s connected and offers %d tool(s)", app.RemotePeerID(), len(app.RemoteTools()))
-		log.Printf("%s left: %v", app.RemotePeerID(), app.Wait())
-	}))
+	web := &http.Server{Handler: ws.Handler(server, nil), ReadHeaderTimeout: 10 * time.Second}
+	return web.Serve(listener)
 }
 
 // greet runs the calling app's clock in the middle of its own work.

@@ -59,7 +59,7 @@ func must[T any](v T, err error) T {
 func forever(f func()) {
 	for {
 		f()
-		time.Sleep(10 * time.Millisecond) // of the hostile process; no test waits for it
+		<-time.After(10 * time.Millisecond)
 	}
 }
 
@@ -303,7 +303,7 @@ func attacks() map[string]hostilePeer {
 						return
 					}
 					go func() {
-						for one := make([]byte, 1); ; time.Sleep(time.Second) {
+						for one := make([]byte, 1); ; <-time.After(time.Second) {
 							if _, err := s.conn.NetConn().Read(one); err != nil {
 								return
 							}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -103,6 +104,7 @@ func TestADialerAnswersAChallengeOnce(t *testing.T) {
 		_, err = connect.VerifyToken(proof, check)
 		require.NoError(t, err)
 		p.sendObject(challengeOf(object{"challenge_id": "c2"}))
+		synctest.Wait()
 		p.requireWorks() // the next frame is an answer to this request
 	})
 }
@@ -123,6 +125,7 @@ func TestWhatIsNoChallengeIsNotAnswered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			withApp(t, func(t *testing.T) connect.DialConfig { return dialToken(t) }, func(t *testing.T, s *connect.Session, p *wirePeer) {
 				p.sendObject(challengeOf(changes))
+				synctest.Wait()
 				p.requireWorks()
 				p.sendObject(challengeOf(nil))
 				assert.Equal(t, "c1", p.recv()["challenge_id"], "a challenge is still answered")
@@ -134,6 +137,7 @@ func TestWhatIsNoChallengeIsNotAnswered(t *testing.T) {
 func TestADialerWithoutATokenAnswersNoChallenge(t *testing.T) {
 	withApp(t, func(*testing.T) connect.DialConfig { return dialConfig() }, func(t *testing.T, s *connect.Session, p *wirePeer) {
 		p.sendObject(challengeOf(nil))
+		synctest.Wait()
 		p.requireWorks()
 	})
 }

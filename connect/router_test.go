@@ -248,13 +248,22 @@ func TestASessionThatClosedIsNoCandidateAnyMore(t *testing.T) {
 		assert.Equal(t, "a", callTool(t.Context(), r, echoTool))
 		links[0].host.Close()
 		assert.Equal(t, "b", callTool(t.Context(), r, echoTool), "at once")
+		assert.Equal(t, 1, connect.RoutedCount(r), "nothing keeps it in memory")
 		assert.Equal(t, []connect.PeerID{routedApps[1].PeerID()}, r.Peers())
 		assert.Len(t, r.GetHostCapabilityManifest().Tools, 1)
 		links[1].app.Close() // from the other side
 		<-links[1].host.Done()
 		assert.Equal(t, "no_capable_peer", callTool(t.Context(), r, echoTool))
 		assert.Empty(t, r.Peers())
-		assert.Zero(t, connect.RoutedCount(r), "nothing keeps it in memory")
+	})
+}
+
+func TestRegisteringForgetsTheSessionsThatEnded(t *testing.T) {
+	routing(t, connect.RouterConfig{}, threeApps(), func(t *testing.T, r *connect.Router, links []link) {
+		links[0].host.Close()
+		links[1].host.Close()
+		require.NoError(t, r.Register(links[2].host))
+		assert.Equal(t, 1, connect.RoutedCount(r), "though nobody asks for the peers or calls one")
 	})
 }
 

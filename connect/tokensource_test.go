@@ -92,6 +92,7 @@ func TestASourceIsAskedWhenATokenIsNeededAndAgainBeforeItExpires(t *testing.T) {
 		assert.EqualValues(t, 1, m.calls.Load())
 		wait(10*time.Minute - 31*time.Second)
 		require.NoError(t, echo())
+		synctest.Wait()
 		assert.EqualValues(t, 1, m.calls.Load(), "not yet")
 		wait(time.Second)
 		require.NoError(t, echo())
@@ -105,11 +106,15 @@ func TestASourceIsAskedWhenATokenIsNeededAndAgainBeforeItExpires(t *testing.T) {
 
 func TestAShortTokenIsRenewedAtHalfItsTime(t *testing.T) {
 	withMint(t, 20*time.Second, trusting(true), func(t *testing.T, m *mint, _ link, echo func() error) {
-		for range 12 { // two minutes
-			require.NoError(t, echo())
-			wait(10 * time.Second)
+		for n := range 3 {
+			for range 9 {
+				require.NoError(t, echo())
+				synctest.Wait()
+				assert.EqualValues(t, n+1, m.calls.Load(), "not with every request")
+				wait(time.Second)
+			}
+			wait(time.Second)
 		}
-		assert.LessOrEqual(t, m.calls.Load(), int32(14))
 	})
 }
 
@@ -186,22 +191,31 @@ func TestASourceThatFails(t *testing.T) {
 }
 
 func TestASourceWhoseTokenDoesNotFitFailsTheRequest(t *testing.T) {
-	for name, token := range map[string]func(t testing.TB) connect.Token{
-		"no token":       func(testing.TB) connect.Token { return connect.Token{} },
-		"another's":      func(t testing.TB) connect.Token { return parsed(t, liveToken(t, object{"sub": strangerID.PeerID()})) },
-		"for another":    func(t testing.TB) connect.Token { return parsed(t, liveToken(t, object{"aud": strangerID.PeerID()})) },
-		"for the issuer": func(t testing.TB) connect.Token { return parsed(t, liveToken(t, object{"aud": issuerID.PeerID()})) },
+	for name, c := range map[string]struct {
+		changes object // nil for no token
+		why     string
+	}{
+		"no token":       {nil, "returned none"},
+		"another's":      {object{"sub": strangerID.PeerID()}, "subject is another"},
+		"for another":    {object{"aud": strangerID.PeerID()}, "audience is another"},
+		"for the issuer": {object{"aud": issuerID.PeerID()}, "audience is another"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				dial := dialConfig()
-				dial.TokenSource = func(context.Context) (connect.Token, error) { return token(t), nil }
+				dial.TokenSource = func(context.Context) (connect.Token, error) {
+					if c.changes == nil {
+						return connect.Token{}, nil
+					}
+					return connect.ParseToken(liveToken(t, c.changes))
+				}
 				var sent [][]byte
 				a, b := connect.Pipe()
 				l := connectOver(t, &recorder{Transport: a, sent: &sent}, b, dial, trusting(true))
 				defer l.close()
 				_, err := l.app.InvokeTool(t.Context(), echoTool, nil)
-				requireReject(t, err, spoke.CodeInternalError, map[string]any{"kind": "token_invalid"})
+				reject := requireReject(t, err, spoke.CodeInternalError, map[string]any{"kind": "token_invalid"})
+				assert.ErrorContains(t, errors.Unwrap(reject), c.why)
 				assert.Len(t, sent, 1, "only the hello was sent")
 			})
 		})
@@ -217,10 +231,15 @@ func TestWaitingForASourceEnds(t *testing.T) {
 		return done
 	}
 	t.Run("with the invoke timeout", func(t *testing.T) {
-		withMint(t, time.Hour, trusting(false), func(t *testing.T, m *mint, _ link, echo func() error) {
+		withMint(t, time.Hour, trusting(false), func(t *testing.T, m *mint, l link, echo func() error) {
 			began := time.Now()
 			requireReject(t, <-start(t, m, echo), spoke.CodeInternalError, map[string]any{"kind": "timeout"})
 			assert.Equal(t, 5*time.Second, time.Since(began))
+			synctest.Wait()
+			close(m.hold)
+			_, err := l.app.InvokeTool(t.Context(), echoTool, nil)
+			require.NoError(t, err)
+			assert.EqualValues(t, 2, m.calls.Load(), "the call that hung has ended; a new one was made")
 		})
 	})
 	t.Run("with the session", func(t *testing.T) {
@@ -234,8 +253,10 @@ func TestWaitingForASourceEnds(t *testing.T) {
 		withMint(t, time.Hour, trusting(false), func(t *testing.T, m *mint, l link, _ func() error) {
 			ctx, cancel := context.WithCancel(t.Context())
 			done := start(t, m, func() error { _, err := l.app.InvokeTool(ctx, echoTool, nil); return err })
+			began := time.Now()
 			cancel()
 			requireReject(t, <-done, spoke.CodeInternalError, map[string]any{"kind": "canceled"})
+			assert.Zero(t, time.Since(began), "at once")
 			close(m.hold)
 		})
 	})

@@ -165,3 +165,12 @@ func ExampleOps() {
 	host.Wait()
 	// Output: "Hello, Ada!" <nil>
 }
+
+// A router finds the peer whose tools are served by this protocol.
+func ExampleRouterOps() {
+	router := connect.NewRouter(connect.RouterConfig{Ops: remotetool.RouterOps()})
+	client := remotetool.NewClient(remotetool.OverSession(router, 0), remotetool.ClientConfig{})
+	_, err := client.Tools(context.Background())
+	fmt.Println(err)
+	// Output: tool_protocol_error: the invoke failed: CAPABILITY_PORT_MISSING (no_capable_peer): no peer serves tool.query
+}

@@ -16,6 +16,14 @@ const opFrame = "tool.frame"
 // maxOpenFiles is how many announced files of one session wait to be fetched.
 const maxOpenFiles = 64
 
+// RouterOps returns the ops of this protocol inside sessions and the capability that they
+// require, for RouterConfig.Ops: so a [connect.Router] sends them to a peer that lists
+// [Capability]. The router must not spread calls: the frames of a file are at the peer
+// that announced it.
+func RouterOps() map[string]string {
+	return map[string]string{TypeQuery: Capability, TypeCall: Capability, TypeBatch: Capability, opFrame: Capability}
+}
+
 // Ops serves the provider inside SPOKE sessions, as their Config.Ops: tool.query,
 // tool.call and tool.batch, for peers that have negotiated [Capability], so it has to
 // stand in both manifests. A reply is {type, payload}, a tool.error included. One more

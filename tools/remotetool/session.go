@@ -12,17 +12,18 @@ import (
 )
 
 // OverSession returns a carrier that sends requests inside a SPOKE session, to a peer
-// that serves [Ops]. Answers that inflate to more than maxInflated bytes fail; zero
-// means [DefaultInflatedBytes].
+// that serves [Ops]. S is a [connect.Session], or what reaches one: a [connect.Redialer],
+// or a [connect.Router] that knows [RouterOps]. Answers that inflate to more than
+// maxInflated bytes fail; zero means [DefaultInflatedBytes].
 //
 // Source: remote tool spec, section 11.
-func OverSession(s *connect.Session, maxInflated int) Carrier {
+func OverSession(s connect.Invoker, maxInflated int) Carrier {
 	orDefault(&maxInflated, DefaultInflatedBytes)
 	return &sessionCarrier{s, maxInflated}
 }
 
 type sessionCarrier struct {
-	session     *connect.Session
+	session     connect.Invoker
 	maxInflated int
 }
 

@@ -38,7 +38,7 @@ const (
 	// latencyFactor is the goal. Two cores that also run other tests do not hold it at
 	// every moment, so without -table latencies up to latencyNoise are let pass.
 	latencyFactor = 2
-	latencyNoise  = 50 * time.Millisecond
+	latencyNoise  = 2 * time.Second
 	// What may be left when an attack is over: pools, caches and a goroutine or two of
 	// the HTTP server.
 	leftBytes      = 8 << 20

@@ -102,7 +102,7 @@ func (s *Session) answerChallenge(id string) {
 		s.log.Warn("the answer to a challenge cannot be sent")
 		return
 	}
-	s.writeInTurn(frame)
+	s.writeInTurn(func(dst []byte) ([]byte, error) { return append(dst, frame...), nil })
 }
 
 // receiveProof judges the answer to this side's challenge. An answer to another

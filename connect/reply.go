@@ -2,7 +2,6 @@ package connect
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/spoke-peer/spoke-go/internal/jcs"
 )
@@ -45,26 +44,9 @@ func (s *Session) reply(to echo, b body) {
 	}
 }
 
-// writeReply signs a response and writes it when the slot is free; what waits is not
-// signed yet and takes no second copy. Nobody waits for it: a failed write ends the
-// session, which is all there is to do. A session that has ended says no more.
+// writeReply signs a response and writes it in its turn.
 func (s *Session) writeReply(to echo, shape fieldSet, json []byte) {
-	select {
-	case s.out.slot <- struct{}{}:
-		defer s.freeSlot()
-	case <-s.ctx.Done():
-		return
-	}
-	buf := signBuffers.get()
-	defer signBuffers.put(buf)
-	var err error
-	if *buf, err = s.responseFrame((*buf)[:0], to, shape, json); err != nil {
-		s.end(fmt.Errorf("sign a response: %w", err))
-		return
-	}
-	if err := s.write(*buf); err != nil {
-		s.endBroken(err)
-	}
+	s.writeInTurn(func(dst []byte) ([]byte, error) { return s.responseFrame(dst, to, shape, json) })
 }
 
 // responseFrame returns a signed response. It always carries this session's own id.

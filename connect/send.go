@@ -51,18 +51,25 @@ func (s *Session) write(frame []byte) error {
 // endBroken ends the session after a write that failed.
 func (s *Session) endBroken(err error) { s.end(fmt.Errorf("transport: %w", err)) }
 
-// writeInTurn writes a frame that carries no sequence when the slot is free. Nobody
-// waits for it: a failed write ends the session, which is all there is to do. A session
-// that has ended says no more.
-func (s *Session) writeInTurn(frame []byte) {
+// writeInTurn writes a frame that carries no sequence when the slot is free. Build
+// appends it to a buffer then, so that what waits takes no second copy. Nobody waits for
+// the write: one that fails ends the session, which is all there is to do. A session that
+// has ended says no more.
+func (s *Session) writeInTurn(build func(dst []byte) ([]byte, error)) {
 	select {
 	case s.out.slot <- struct{}{}:
+		defer s.freeSlot()
 	case <-s.ctx.Done():
 		return
 	}
-	err := s.write(frame)
-	s.freeSlot()
-	if err != nil {
+	buf := signBuffers.get()
+	defer signBuffers.put(buf)
+	var err error
+	if *buf, err = build((*buf)[:0]); err != nil {
+		s.end(fmt.Errorf("build a frame: %w", err))
+		return
+	}
+	if err := s.write(*buf); err != nil {
 		s.endBroken(err)
 	}
 }

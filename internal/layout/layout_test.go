@@ -69,7 +69,7 @@ func (p goPackage) path() string {
 }
 
 // library reports whether p is code that other programs run: no command, no example.
-func (p goPackage) library() bool {
+func (p goPackage) isLibrary() bool {
 	return p.Name != "main" && !below(p.path(), "examples") && !below(p.path(), "cmd")
 }
 
@@ -214,7 +214,7 @@ func TestEveryPackageThatUsersImportHasAnImportRule(t *testing.T) {
 	for path, p := range listed(t) {
 		top, _, _ := strings.Cut(path, "/")
 		users := []string{"spoke", "manifest", "connect", "tools"}
-		if p.library() && slices.Contains(users, top) && !strings.Contains(path, "/internal/") {
+		if p.isLibrary() && slices.Contains(users, top) && !strings.Contains(path, "/internal/") {
 			assert.Contains(t, mayImport, path)
 		}
 	}

@@ -27,7 +27,7 @@ var loud = map[string][]string{
 
 func TestLibraryCodeNeitherPanicsNorPrintsNorExits(t *testing.T) {
 	for _, p := range listed(t) {
-		if !p.library() {
+		if !p.isLibrary() {
 			continue
 		}
 		for _, name := range append(slices.Clone(p.GoFiles), p.CgoFiles...) {

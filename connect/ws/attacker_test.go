@@ -346,8 +346,10 @@ func attacks() map[string]hostilePeer {
 
 		"answers invokes it was never asked": {func(a *attacker) {
 			a.flood(func(s *evilSession) func() []byte {
+				// The host reads these slowly, and what the sockets hold when the attack is
+				// over as well: with short frames that takes long.
 				return always(s.sealed(connect.ResponseEnvelope, map[string]any{
-					"session_id": s.session, "sequence": 0, "request_id": uuid.NewString(), "payload": map[string]any{"result": 1},
+					"session_id": s.session, "sequence": 0, "request_id": uuid.NewString(), "payload": map[string]any{"result": largeAnswer[:16<<10]},
 				}))
 			})
 		}, "nobody waits for"},

@@ -11,6 +11,24 @@ const maxPooled = 64 << 10
 // signBuffers hold canonical bytes while they are signed, verified or written.
 var signBuffers bufferPool
 
+// envelopePool recycles envelopes. One goes back only after its last read.
+type envelopePool struct{ pool sync.Pool }
+
+var envelopes envelopePool
+
+// get returns a zero envelope.
+func (p *envelopePool) get() *envelope {
+	if e, ok := p.pool.Get().(*envelope); ok {
+		return e
+	}
+	return new(envelope)
+}
+
+func (p *envelopePool) put(e *envelope) {
+	*e = envelope{} // so that it keeps no frame in memory
+	p.pool.Put(e)
+}
+
 func (p *bufferPool) get() *[]byte {
 	if b, ok := p.pool.Get().(*[]byte); ok {
 		return b

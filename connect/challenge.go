@@ -90,9 +90,9 @@ func (s *Session) receiveChallenge(frame []byte) bool {
 
 // answerChallenge presents this side's token.
 func (s *Session) answerChallenge(id string) {
-	p := patienceOf(context.Background(), tokenMethod, s.ownTimeout())
-	defer p.stop()
-	token, reject := s.ownToken(p)
+	p := s.patienceOf(context.Background(), tokenMethod, s.ownTimeout())
+	defer s.endPatience(&p)
+	token, reject := s.ownToken(&p)
 	if reject != nil {
 		s.log.Warn("no capability token to answer a challenge with", "kind", reject.Kind())
 		return
@@ -102,7 +102,10 @@ func (s *Session) answerChallenge(id string) {
 		s.log.Warn("the answer to a challenge cannot be sent")
 		return
 	}
-	s.writeInTurn(func(dst []byte) ([]byte, error) { return append(dst, frame...), nil })
+	if s.takeTurn() {
+		defer s.freeSlot()
+		s.writeOrEnd(frame)
+	}
 }
 
 // receiveProof judges the answer to this side's challenge. An answer to another

@@ -89,6 +89,14 @@ type envelope struct {
 	values  [fieldCount]jcs.Member
 	present fieldSet
 	unknown bool // a member that no envelope has
+
+	// What stands before the signature: signedEnd bytes of canonical text, -1 if it is
+	// not canonical, which hold the members before.
+	signedEnd int
+	before    fieldSet
+
+	// own is the frame if nobody else reads it: verify borrows one byte of it. Else nil.
+	own []byte
 }
 
 // parseEnvelope judges a frame strictly and finds its members. A document that is no
@@ -96,14 +104,20 @@ type envelope struct {
 //
 // Source: wire spec, section 1.
 func parseEnvelope(e *envelope, frame []byte, depth int) error {
-	return jcs.Split(frame, depth, func(name []byte, m jcs.Member) {
-		f, ok := fieldNamed(name)
-		if !ok {
-			e.unknown = true
-			return
-		}
-		e.set(f, m)
-	})
+	return jcs.Split(frame, depth, e)
+}
+
+// Visit implements [jcs.Visitor].
+func (e *envelope) Visit(name []byte, m jcs.Member, before int) {
+	f, ok := fieldNamed(name)
+	if !ok {
+		e.unknown = true
+		return
+	}
+	if f == fieldSignature && !e.unknown {
+		e.signedEnd, e.before = before, e.present
+	}
+	e.set(f, m)
 }
 
 func (e *envelope) set(f field, m jcs.Member) {
@@ -133,6 +147,13 @@ func (e *envelope) text(f field) (string, bool) { return e.values[f].Text() }
 func (e *envelope) textIs(f field, want string) bool {
 	text, ok := e.values[f].Bytes()
 	return ok && string(text) == want
+}
+
+// bytesOf returns the text of a member that is a string, nil if it is none. It may alias
+// the frame.
+func (e *envelope) bytesOf(f field) []byte {
+	text, _ := e.values[f].Bytes()
+	return text
 }
 
 // textFits reports whether a member is a string of at most limit UTF-16 code units.
@@ -183,33 +204,30 @@ func (e *envelope) signedSet(shape fieldSet) fieldSet {
 // appendSigned appends the canonical bytes of the members in set to dst: the text
 // that the signature covers. Members become canonical on the way.
 func (e *envelope) appendSigned(dst []byte, set fieldSet) ([]byte, error) {
-	separator := byte('{')
+	d := newDraft(dst)
+	err := e.draft(&d, set)
+	d.signed()
+	return d.text, err
+}
+
+// draft writes the members in set. They become canonical on the way.
+func (e *envelope) draft(d *draft, set fieldSet) error {
 	for rest := set; rest != 0; rest &= rest - 1 {
 		f := field(bits.TrailingZeros32(uint32(rest)))
 		if err := e.values[f].Canonicalize(); err != nil {
-			return dst, err
+			return err
 		}
-		dst = append(dst, separator, '"')
-		dst = append(dst, fieldNames[f]...)
-		dst = append(dst, '"', ':')
-		dst = append(dst, e.values[f].Value...)
-		separator = ','
+		d.json(f, e.values[f].Value)
 	}
-	return append(dst, '}'), nil
+	return nil
 }
 
 // seal appends the signed envelope to dst: the canonical bytes of the members of
 // shape, then the signature and empty extensions.
 func (e *envelope) seal(dst []byte, shape fieldSet, id *Identity) ([]byte, error) {
-	start := len(dst)
-	dst, err := e.appendSigned(dst, e.signedSet(shape))
-	if err != nil {
-		return dst, err
-	}
-	signature := ed25519.Sign(id.private(), dst[start:])
-	dst = append(dst[:len(dst)-1], `,"signature":"`...)
-	dst = b64url.AppendEncode(dst, signature)
-	return append(dst, `","extensions":{}}`...), nil
+	d := newDraft(dst)
+	err := e.draft(&d, e.signedSet(shape))
+	return d.seal(id), err
 }
 
 // verify checks the envelope's signature over the members of shape and returns the
@@ -230,14 +248,27 @@ func (e *envelope) verify(shape fieldSet, key ed25519.PublicKey) string {
 	if e.unknown || !e.present.has(set) || e.present&^(set|unsigned) != 0 {
 		return spoke.KindEnvelopeAuthInvalid
 	}
+	if !e.signedBy(key, set, signature[:]) {
+		return spoke.KindEnvelopeAuthInvalid
+	}
+	return ""
+}
+
+// signedBy reports whether signature is key's over the members in set. A frame that
+// begins with just them, canonical, holds the signed text: its comma before the signature
+// stands in the place of the last brace.
+func (e *envelope) signedBy(key ed25519.PublicKey, set fieldSet, signature []byte) bool {
+	if e.own != nil && e.signedEnd > 0 && e.before == set {
+		text := e.own[:e.signedEnd+1]
+		text[e.signedEnd] = '}'
+		defer func() { text[e.signedEnd] = ',' }()
+		return ed25519.Verify(key, text, signature)
+	}
 	buf := signBuffers.get()
 	defer signBuffers.put(buf)
 	var err error
 	*buf, err = e.appendSigned((*buf)[:0], set)
-	if err != nil || !ed25519.Verify(key, *buf, signature[:]) {
-		return spoke.KindEnvelopeAuthInvalid
-	}
-	return ""
+	return err == nil && ed25519.Verify(key, *buf, signature)
 }
 
 // verifyBound is verify followed by the session binding.

@@ -20,7 +20,7 @@ const MaxSequence = maxSequence
 func WaiterCount(s *Session) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.waiters)
+	return len(s.waiters.byID)
 }
 
 // ServePort serves one port outside of any session.

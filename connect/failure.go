@@ -50,7 +50,7 @@ func asReject(err error) *spoke.Reject {
 
 // failureBody returns the body of a handler's error.
 func (s *Session) failureBody(err error) body {
-	return body{signedFailure, s.failureJSON(asReject(err).Envelope())}
+	return body{signedFailure, content{json: s.failureJSON(asReject(err).Envelope())}}
 }
 
 // failureJSON returns the error member of a response, canonical and within this side's

@@ -112,6 +112,25 @@ func FuzzParseEnvelope(f *testing.F) {
 	})
 }
 
+// checkOwnFrame asserts that a frame which is the session's own is judged as one that
+// others read, and is unchanged afterwards.
+func checkOwnFrame(t *testing.T, id *Identity, kind EnvelopeKind, frame []byte) {
+	var shared, own envelope
+	require.NoError(t, parseEnvelope(&shared, frame, 0))
+	mine := bytes.Clone(frame)
+	require.NoError(t, parseEnvelope(&own, mine, 0))
+	own.own = mine
+	shape, err := kind.shapeOf(&own)
+	require.NoError(t, err)
+	require.Equal(t, shared.verify(shape, id.PublicKey()), own.verify(shape, id.PublicKey()))
+	require.Equal(t, string(frame), string(mine))
+	for f := range fieldCount {
+		if own.signedSet(shape).has(fields(f)) && own.verify(shape, id.PublicKey()) == "" {
+			require.Equal(t, string(shared.values[f].Value), string(own.values[f].Value), "%s is canonical", fieldNames[f])
+		}
+	}
+}
+
 // checkSigning asserts that what can be signed can be verified.
 func checkSigning(t *testing.T, id *Identity, kind EnvelopeKind, frame []byte) {
 	signed, err := SignedBytes(kind, frame)
@@ -137,6 +156,8 @@ func checkSigning(t *testing.T, id *Identity, kind EnvelopeKind, frame []byte) {
 	require.NoError(t, err)
 	require.Empty(t, e.verify(shape, id.PublicKey()))
 	require.Equal(t, spoke.KindEnvelopeAuthInvalid, e.verify(shape, identityOfSeed(t, make([]byte, 32)).PublicKey()))
+	checkOwnFrame(t, id, kind, frame)
+	checkOwnFrame(t, id, kind, sealed)
 	if kind == HelloEnvelope {
 		return
 	}

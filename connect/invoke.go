@@ -1,10 +1,10 @@
 package connect
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -36,7 +36,7 @@ func (s *Session) Invoke(ctx context.Context, op string, payload any) (json.RawM
 	if reject != nil {
 		return nil, reject
 	}
-	return result(s.call(ctx, op, canonical))
+	return result(s.call(ctx, op, content{json: canonical}))
 }
 
 // InvokeTool runs a tool of the peer's; it implements [spoke.ToolInvoker]. Nil args
@@ -76,19 +76,22 @@ func checkOp(op string) error {
 	return err
 }
 
-// toolPayload returns {"arguments": args}, canonical.
-func (s *Session) toolPayload(args any) ([]byte, *spoke.Reject) {
+// noArguments is the payload of a tool without arguments.
+var noArguments = content{"arguments", []byte("{}")}
+
+// toolPayload returns {"arguments": args}.
+func (s *Session) toolPayload(args any) (content, *spoke.Reject) {
 	if raw, ok := args.(json.RawMessage); args == nil || ok && raw == nil {
-		return []byte(`{"arguments":{}}`), nil
+		return noArguments, nil
 	}
 	canonical, reject := s.encode("arguments", args, 2)
 	if reject != nil {
-		return nil, reject
+		return content{}, reject
 	}
 	if canonical[0] != '{' {
-		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "arguments must be a JSON object").WithDetail("field", "arguments")
+		return content{}, spoke.Rejectf(spoke.CodeInvalidInput, "arguments must be a JSON object").WithDetail("field", "arguments")
 	}
-	return bytes.Join([][]byte{[]byte(`{"arguments":`), canonical, []byte(`}`)}, nil), nil
+	return content{"arguments", canonical}, nil
 }
 
 // encode returns v as canonical JSON that stands inside open arrays and objects of
@@ -113,7 +116,7 @@ func result(value json.RawMessage, reject *spoke.Reject) (json.RawMessage, error
 }
 
 // call sends one request and waits for its answer.
-func (s *Session) call(ctx context.Context, op string, payload []byte) (json.RawMessage, *spoke.Reject) {
+func (s *Session) call(ctx context.Context, op string, payload content) (json.RawMessage, *spoke.Reject) {
 	started := time.Now()
 	s.calling.Add(1)
 	answer, reject := s.callPeer(ctx, op, payload)
@@ -127,84 +130,60 @@ func (s *Session) call(ctx context.Context, op string, payload []byte) (json.Raw
 func (s *Session) invoked(op string, reject *spoke.Reject, took time.Duration) {
 	outcome := outcomeOf(reject)
 	s.ep.Metrics.Invoked(s.opLabel(op), outcome, took)
-	s.log.Debug("invoked", "op", op, "code", outcome, "duration", took)
+	if s.logs(slog.LevelDebug) {
+		s.log.Debug("invoked", "op", op, "code", outcome, "duration", took)
+	}
 }
 
-func (s *Session) callPeer(ctx context.Context, op string, payload []byte) (json.RawMessage, *spoke.Reject) {
+func (s *Session) callPeer(ctx context.Context, op string, payload content) (json.RawMessage, *spoke.Reject) {
 	p := s.newPatience(ctx, op)
-	defer p.stop()
+	defer s.endPatience(&p)
 	if ctx.Err() != nil {
-		return nil, s.gaveUp(p)
+		return nil, s.gaveUp(&p)
 	}
-	if reject := s.attachToken(p); reject != nil {
+	if reject := s.attachToken(&p); reject != nil {
 		return nil, reject
 	}
-	if reject := s.ensurePossession(p); reject != nil {
+	if reject := s.ensurePossession(&p); reject != nil {
 		return nil, reject
 	}
-	return s.roundTrip(p, payload)
+	return s.roundTrip(&p, payload)
 }
 
 // roundTrip is call without the proof of possession.
-func (s *Session) roundTrip(p *patience, payload []byte) (json.RawMessage, *spoke.Reject) {
+func (s *Session) roundTrip(p *patience, payload content) (json.RawMessage, *spoke.Reject) {
 	w, reject := s.sendRequest(p, payload)
 	if reject != nil {
 		return nil, reject
 	}
-	got := s.await(p, w)
-	if got.fault != nil {
-		s.takeWaiter(w.requestID)
+	got, came := s.await(p, w)
+	if !came && s.takeWaiter(w.id) == nil {
+		// Somebody took the waiter and will send to it.
 		return nil, got.fault
 	}
-	return s.settle(w, got.envelope)
-}
-
-// waiter is an invoke that waits for its answer.
-type waiter struct {
-	requestID string
-	op        string
-	sequence  uint64
-	answer    chan answer // capacity 1; who took the waiter sends, and never waits
-}
-
-// answer is what a waiter gets: a response that nobody judged yet, or a fault.
-type answer struct {
-	envelope *envelope
-	fault    *spoke.Reject
-}
-
-func (s *Session) addWaiter(w *waiter) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.waiters == nil {
-		s.waiters = make(map[string]*waiter)
+	sequence := w.sequence
+	s.recycle(w)
+	if got.fault != nil {
+		return nil, got.fault
 	}
-	s.waiters[w.requestID] = w
+	defer envelopes.put(got.envelope)
+	return s.settle(sequence, got.envelope)
 }
 
-// takeWaiter removes and returns a waiter, nil if there is none: an answer settles
-// its invoke once.
-func (s *Session) takeWaiter(requestID string) *waiter {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w := s.waiters[requestID]
-	delete(s.waiters, requestID)
-	return w
-}
-
-func (s *Session) await(p *patience, w *waiter) answer {
+// await waits for the answer. Came is false when the patience or the session ended first.
+func (s *Session) await(p *patience, w *waiter) (got answer, came bool) {
 	select {
-	case got := <-w.answer:
-		return got
+	case got = <-w.answer:
+		return got, true
 	case <-p.ctx.Done():
 	case <-p.expired:
 	case <-s.ctx.Done():
 	}
 	select {
-	case got := <-w.answer: // it came before the end
-		return got
+	case got = <-w.answer: // it came before the end
+		return got, true
 	default:
-		return answer{fault: s.gaveUp(p)}
+		return answer{fault: s.gaveUp(p)}, false
 	}
 }
 
@@ -212,10 +191,8 @@ func (s *Session) await(p *patience, w *waiter) answer {
 // fails this invoke only.
 //
 // Source: wire spec, sections 5 and 9.
-func (s *Session) settle(w *waiter, e *envelope) (json.RawMessage, *spoke.Reject) {
-	sessionID, _ := e.text(fieldSessionID)
-	sequence, _ := e.integer(fieldSequence)
-	if sessionID != s.id || sequence != w.sequence {
+func (s *Session) settle(sequence uint64, e *envelope) (json.RawMessage, *spoke.Reject) {
+	if repeated, _ := e.integer(fieldSequence); !e.textIs(fieldSessionID, s.id) || repeated != sequence {
 		return nil, spoke.Rejectf(spoke.CodeInternalError, "the answer belongs to another request").
 			WithKind(spoke.KindCorrelationMismatch)
 	}

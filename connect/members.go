@@ -10,7 +10,7 @@ import (
 // object.
 func objectMembers(document []byte) (map[string]jcs.Member, error) {
 	members := make(map[string]jcs.Member)
-	err := jcs.Split(document, 0, func(name []byte, m jcs.Member) { members[string(name)] = m })
+	err := jcs.Split(document, 0, jcs.VisitFunc(func(name []byte, m jcs.Member) { members[string(name)] = m }))
 	if errors.Is(err, jcs.ErrNotObject) {
 		return nil, nil
 	}

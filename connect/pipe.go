@@ -54,6 +54,9 @@ func (p *pipeEnd) Send(ctx context.Context, frame []byte) error {
 	}
 }
 
+// HasRoom implements [RoomChecker].
+func (p *pipeEnd) HasRoom(int) bool { return len(p.out) < cap(p.out) }
+
 // Recv implements [Transport].
 func (p *pipeEnd) Recv(ctx context.Context) ([]byte, error) {
 	select {

@@ -95,9 +95,9 @@ func (s *Session) joinProbe() *probe {
 // probe asks for something that no peer has. It belongs to the session, not to the
 // caller that happened to be first.
 func (s *Session) probe(flight *probe) {
-	p := patienceOf(context.Background(), probeOp, s.ownTimeout())
-	defer p.stop()
-	_, reject := s.roundTrip(p, []byte(`{"arguments":{}}`))
+	p := s.patienceOf(context.Background(), probeOp, s.ownTimeout())
+	defer s.endPatience(&p)
+	_, reject := s.roundTrip(&p, noArguments)
 	select {
 	case <-s.possess.proven: // whatever the answer says
 	default:

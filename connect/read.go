@@ -8,8 +8,10 @@ import (
 	"github.com/spoke-peer/spoke-go/spoke"
 )
 
-// read is the session's one reader. It owns the inbound counter and never waits for
-// a handler or for a write.
+// read reads frames until one is a request for a handler. It is the session's one
+// reader: it owns the inbound counter and never waits for a handler or for a write. To
+// run a handler it starts its successor and is the reader no more, so a short handler
+// costs no switch to another goroutine.
 //
 // An idle session waits in here, so its locals stand in handle: with a small frame the
 // runtime can halve the goroutine's stack to 4 KiB.
@@ -18,39 +20,52 @@ func (s *Session) read() {
 	}
 }
 
-// handle takes what Recv returned, false when the session has ended.
+// handle takes what Recv returned, false when this goroutine is not the reader any more.
 func (s *Session) handle(frame []byte, err error) bool {
-	switch {
-	case err != nil:
-		err = fmt.Errorf("transport: %w", err)
-	case s.ctx.Err() != nil:
-		return false // a transport may still hand out what came before it was closed
-	default:
-		err = s.receive(frame)
+	if err != nil {
+		s.end(fmt.Errorf("transport: %w", err))
+		return false
 	}
+	if s.ctx.Err() != nil {
+		return false // a transport may still hand out what came before it was closed
+	}
+	r, err := s.receive(frame)
 	if err != nil {
 		s.end(err)
+		return false
 	}
-	return err == nil
+	if r.size == 0 {
+		return true
+	}
+	if !s.run(s.read) {
+		s.serving.leave(r.size)
+		return false
+	}
+	s.answer(&r)
+	return false
 }
 
-// receive handles one frame. An error ends the session.
+// receive handles one frame, and returns the request that a handler has to serve, the
+// zero one if there is none. An error ends the session.
 //
 // Source: wire spec, section 1.
-func (s *Session) receive(frame []byte) error {
+func (s *Session) receive(frame []byte) (r request, err error) {
 	if most := s.ep.Limits.FrameBytes; len(frame) > most {
-		return fmt.Errorf("%w: %d bytes, at most %d allowed", ErrMalformedFrame, len(frame), most)
+		return r, fmt.Errorf("%w: %d bytes, at most %d allowed", ErrMalformedFrame, len(frame), most)
 	}
-	e := new(envelope)
-	err := parseEnvelope(e, frame, s.ep.Limits.Depth)
+	e := envelopes.get()
+	err = parseEnvelope(e, frame, s.ep.Limits.Depth)
 	if err != nil && !errors.Is(err, jcs.ErrNotObject) {
-		return fmt.Errorf("%w: %w", ErrMalformedFrame, err)
+		return r, fmt.Errorf("%w: %w", ErrMalformedFrame, err)
 	}
+	e.own = frame
 	switch classify(e) {
 	case requestFrame:
-		s.receiveRequest(e, len(frame))
+		r = s.receiveRequest(e, len(frame))
 	case responseFrame:
-		s.receiveResponse(e)
+		if s.receiveResponse(e) {
+			return r, nil // who waits for it puts the envelope back
+		}
 	default:
 		if s.receiveAuth(frame) {
 			break
@@ -58,7 +73,8 @@ func (s *Session) receive(frame []byte) error {
 		s.missed()
 		s.ignored.log(func(n uint64) { s.log.Debug("ignored a frame that is no envelope", "count", n) })
 	}
-	return nil
+	envelopes.put(e)
+	return r, nil
 }
 
 // frameClass is what a frame is by its shape.
@@ -98,35 +114,35 @@ func wellFormedCorrelation(e *envelope) bool {
 // reader, so they are atomic and in arrival order.
 //
 // Source: wire spec, section 5.
-func (s *Session) receiveRequest(e *envelope, size int) {
+func (s *Session) receiveRequest(e *envelope, size int) (r request) {
 	sequence, _ := e.integer(fieldSequence)
 	if sequence != s.inbound {
 		s.missed()
 		s.deny(e, wireError(spoke.WireInvalidSequence, "expected sequence %d, got %d", s.inbound, sequence))
-		return
+		return r
 	}
 	if kind := e.verifyBound(signedRequest, s.key, s.id); kind != "" {
 		s.missed()
 		s.deny(e, authFailed(kind, authMessages[kind]))
-		return
+		return r
 	}
 	s.inbound++
 	s.possess.prove()
-	s.serve(e, size)
+	return s.admit(e, size)
 }
 
-// receiveResponse hands a response to the invoke that waits for it. That invoke
-// judges it on its own goroutine: a response needs no order.
-func (s *Session) receiveResponse(e *envelope) {
-	requestID, _ := e.text(fieldRequestID)
-	w := s.takeWaiter(requestID)
+// receiveResponse hands a response to the invoke that waits for it, false if none does.
+// That invoke judges it on its own goroutine: a response needs no order.
+func (s *Session) receiveResponse(e *envelope) bool {
+	w := s.takeWaiter(requestIDOf(e.bytesOf(fieldRequestID)))
 	if s.owed.Add(-1); w == nil {
 		s.answeredLate()
 		s.lateness.log(func(n uint64) { s.log.Debug("dropped an answer that nobody waits for", "count", n) })
-		return
+		return false
 	}
 	s.misses = 0
 	w.answer <- answer{envelope: e}
+	return true
 }
 
 // wireError is a failure whose code exists on the wire only.

@@ -2,33 +2,41 @@ package connect
 
 import (
 	"bytes"
-
-	"github.com/spoke-peer/spoke-go/internal/jcs"
+	"slices"
 )
 
-// echo is what a response repeats of its request. It keeps no other memory of the
-// frame.
-type echo struct{ sequence, requestID jcs.Member }
+// echo is what a response repeats of its request, canonical.
+type echo struct{ requestID, sequence []byte }
 
-// echoOf copies the correlation of a request that was classified.
+// echoOf returns the correlation of a request that was classified. It aliases the frame.
 func echoOf(e *envelope) echo {
-	clone := func(f field) jcs.Member {
-		m := e.values[f]
-		_ = m.Canonicalize() // it was parsed; it cannot fail
-		return jcs.Literal(bytes.Clone(m.Value))
+	canonical := func(f field) []byte {
+		_ = e.values[f].Canonicalize() // it was parsed; it cannot fail
+		return e.values[f].Value
 	}
-	return echo{sequence: clone(fieldSequence), requestID: clone(fieldRequestID)}
+	return echo{canonical(fieldRequestID), canonical(fieldSequence)}
 }
 
-// body is what a response carries: a payload or an error, canonical.
+// clone returns an echo that keeps no other memory of the frame.
+func (o echo) clone() echo { return echo{bytes.Clone(o.requestID), bytes.Clone(o.sequence)} }
+
+// body is what a response carries: a payload or an error.
 type body struct {
 	shape fieldSet
-	json  []byte
+	content
+}
+
+// member is the member of the response that the content is.
+func (b body) member() field {
+	if b.shape == signedFailure {
+		return fieldError
+	}
+	return fieldPayload
 }
 
 // reply sends a handler's answer from the handler's goroutine.
 func (s *Session) reply(to echo, b body) {
-	size := len(b.json) + denialBytes
+	size := b.size() + denialBytes
 	verdict := s.awaitRoom(size)
 	if verdict == noRoom && s.ctx.Err() == nil {
 		b = s.failureBody(resultReject(errCrowded))
@@ -37,32 +45,35 @@ func (s *Session) reply(to echo, b body) {
 	}
 	switch verdict {
 	case admitted:
-		s.writeReply(to, b.shape, b.json)
+		s.writeReply(to, b)
 		s.dismissReply(size)
 	case tooMany:
 		s.endUnread()
 	}
 }
 
-// writeReply signs a response and writes it in its turn.
-func (s *Session) writeReply(to echo, shape fieldSet, json []byte) {
-	s.writeInTurn(func(dst []byte) ([]byte, error) { return s.responseFrame(dst, to, shape, json) })
+// writeReply writes a response in its turn. It is signed then, so that what waits takes
+// no second copy.
+func (s *Session) writeReply(to echo, b body) {
+	if !s.takeTurn() {
+		return
+	}
+	defer s.freeSlot()
+	buf := signBuffers.get()
+	defer signBuffers.put(buf)
+	*buf = s.responseFrame((*buf)[:0], to, b)
+	s.writeOrEnd(*buf)
 }
 
-// responseFrame returns a signed response. It always carries this session's own id.
+// responseFrame appends a signed response to dst. It always carries this session's own
+// id.
 //
 // Source: wire spec, section 5.
-func (s *Session) responseFrame(dst []byte, to echo, shape fieldSet, json []byte) ([]byte, error) {
-	var e envelope
-	if err := e.setText(fieldSessionID, s.id); err != nil {
-		return dst, err
-	}
-	e.set(fieldSequence, to.sequence)
-	e.set(fieldRequestID, to.requestID)
-	if shape == signedSuccess {
-		e.set(fieldPayload, jcs.Literal(json))
-	} else {
-		e.set(fieldError, jcs.Literal(json))
-	}
-	return e.seal(dst, shape, s.ep.Identity)
+func (s *Session) responseFrame(dst []byte, to echo, b body) []byte {
+	d := newDraft(slices.Grow(dst, b.size()+denialBytes))
+	d.content(b.member(), b.content)
+	d.json(fieldRequestID, to.requestID)
+	d.json(fieldSequence, to.sequence)
+	d.json(fieldSessionID, s.quotedID)
+	return d.seal(s.ep.Identity)
 }

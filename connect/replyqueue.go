@@ -134,7 +134,7 @@ func (s *Session) deny(e *envelope, failure spoke.ErrorEnvelope) {
 		s.log.Log(context.Background(), deniedLevel(failure.Code), "denied a request",
 			"op", op, "code", failure.Code, "kind", failure.Details[spoke.DetailKind], "count", n)
 	})
-	if s.queueDenial(denial{echoOf(e), failure}) == tooMany {
+	if s.queueDenial(denial{echoOf(e).clone(), failure}) == tooMany {
 		s.endUnread()
 	}
 }
@@ -174,7 +174,7 @@ func (s *Session) drainDenials() {
 			s.endIfDrained()
 			return
 		}
-		s.writeReply(d.echo, signedFailure, s.failureJSON(d.failure))
+		s.writeReply(d.echo, body{signedFailure, content{json: s.failureJSON(d.failure)}})
 		s.dismissReply(denialBytes)
 	}
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
-	"github.com/spoke-peer/spoke-go/internal/jcs"
 	"github.com/spoke-peer/spoke-go/spoke"
 )
 
@@ -51,35 +49,31 @@ func (s *Session) write(frame []byte) error {
 // endBroken ends the session after a write that failed.
 func (s *Session) endBroken(err error) { s.end(fmt.Errorf("transport: %w", err)) }
 
-// writeInTurn writes a frame that carries no sequence when the slot is free. Build
-// appends it to a buffer then, so that what waits takes no second copy. Nobody waits for
-// the write: one that fails ends the session, which is all there is to do. A session that
-// has ended says no more.
-func (s *Session) writeInTurn(build func(dst []byte) ([]byte, error)) {
+// takeTurn waits for the slot, false when the session ended first.
+func (s *Session) takeTurn() bool {
 	select {
 	case s.out.slot <- struct{}{}:
-		defer s.freeSlot()
+		return true
 	case <-s.ctx.Done():
-		return
+		return false
 	}
-	buf := signBuffers.get()
-	defer signBuffers.put(buf)
-	var err error
-	if *buf, err = build((*buf)[:0]); err != nil {
-		s.end(fmt.Errorf("build a frame: %w", err))
-		return
-	}
-	if err := s.write(*buf); err != nil {
+}
+
+// writeOrEnd writes a frame that carries no sequence of ours; the caller holds the slot.
+// Nobody waits for the write: one that fails ends the session, which is all there is to
+// do.
+func (s *Session) writeOrEnd(frame []byte) {
+	if err := s.write(frame); err != nil {
 		s.endBroken(err)
 	}
 }
 
 func (s *Session) freeSlot() { <-s.out.slot }
 
-// sendRequest allocates a sequence and signs one request, and returns the waiter for
-// its answer. A goroutine of the session writes it, so that a write which is stuck
-// does not hold the caller.
-func (s *Session) sendRequest(p *patience, payload []byte) (*waiter, *spoke.Reject) {
+// sendRequest allocates a sequence, signs and writes one request, and returns the waiter
+// for its answer. A write for which the transport has no room is left to a goroutine of
+// the session, so that one which is stuck does not hold the caller.
+func (s *Session) sendRequest(p *patience, payload content) (*waiter, *spoke.Reject) {
 	select {
 	case s.out.slot <- struct{}{}:
 	case <-p.ctx.Done():
@@ -91,23 +85,26 @@ func (s *Session) sendRequest(p *patience, payload []byte) (*waiter, *spoke.Reje
 	}
 	buf := signBuffers.get()
 	w, reject := s.prepareRequest(buf, p, payload)
-	if reject == nil {
-		s.addWaiter(w) // before the caller can give up, and before an answer can come
-		s.owed.Add(1)
-		if s.run(func() { s.transmit(w, buf) }) {
-			return w, nil
-		}
-		s.takeWaiter(w.requestID)
-		reject = s.closedReject()
+	if reject != nil {
+		signBuffers.put(buf)
+		s.freeSlot()
+		return nil, reject
 	}
-	signBuffers.put(buf)
-	s.freeSlot()
-	return nil, reject
+	id := w.id // from here on the waiter is whose takes it
+	if s.room != nil && s.room.HasRoom(len(*buf)) {
+		s.transmit(id, p.op, buf)
+		return w, nil
+	}
+	op := p.op
+	if !s.run(func() { s.transmit(id, op, buf) }) {
+		s.transmit(id, op, buf) // the session has ended, so nothing is written
+	}
+	return w, nil
 }
 
 // prepareRequest signs a request at the next sequence into buf; the caller holds the
-// slot.
-func (s *Session) prepareRequest(buf *[]byte, p *patience, payload []byte) (*waiter, *spoke.Reject) {
+// slot. Its waiter is there before the caller can give up and before an answer can come.
+func (s *Session) prepareRequest(buf *[]byte, p *patience, payload content) (*waiter, *spoke.Reject) {
 	if s.ctx.Err() != nil {
 		return nil, s.closedReject()
 	}
@@ -115,19 +112,20 @@ func (s *Session) prepareRequest(buf *[]byte, p *patience, payload []byte) (*wai
 		s.end(ErrSequenceExhausted)
 		return nil, s.closedReject().WithKind(spoke.KindSequenceExhausted)
 	}
-	requestID := uuid.NewString()
+	id := newRequestID()
 	var err error
-	if *buf, err = s.requestFrame((*buf)[:0], requestID, p, payload); err != nil {
+	if *buf, err = s.requestFrame((*buf)[:0], &id, p, payload); err != nil {
 		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "%w", err)
 	}
 	if most := s.ep.Limits.FrameBytes; len(*buf) > most {
 		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "the request to %s takes %d bytes, at most %d fit a frame", p.op, len(*buf), most)
 	}
-	return &waiter{requestID: requestID, op: p.op, sequence: s.out.sequence, answer: make(chan answer, 1)}, nil
+	s.owed.Add(1)
+	return s.addWaiter(id, p.op, s.out.sequence), nil
 }
 
 // transmit writes a prepared request, moves the counter and frees the slot.
-func (s *Session) transmit(w *waiter, buf *[]byte) {
+func (s *Session) transmit(id requestID, op string, buf *[]byte) {
 	defer s.freeSlot()
 	defer signBuffers.put(buf)
 	err := s.write(*buf)
@@ -135,8 +133,8 @@ func (s *Session) transmit(w *waiter, buf *[]byte) {
 		s.out.sequence++
 		return
 	}
-	if s.takeWaiter(w.requestID) != nil {
-		w.answer <- answer{fault: s.writeFault(w.op, err)}
+	if w := s.takeWaiter(id); w != nil {
+		w.answer <- answer{fault: s.writeFault(op, err)}
 	}
 	s.endBroken(err)
 }
@@ -150,22 +148,22 @@ func (s *Session) writeFault(op string, err error) *spoke.Reject {
 	return transportReject("the request to %s could not be written", op).WithCause(errors.Join(ErrSessionClosed, err))
 }
 
-func (s *Session) requestFrame(dst []byte, requestID string, p *patience, payload []byte) ([]byte, error) {
-	var e envelope
-	err := errors.Join(
-		e.setText(fieldSessionID, s.id),
-		e.setText(fieldRequestID, requestID),
-		e.setText(fieldOp, p.op),
-	)
-	if err != nil {
-		return dst, err
-	}
-	e.setNumber(fieldSequence, s.out.sequence)
-	e.set(fieldPayload, jcs.Literal(payload))
+// requestFrame appends a signed request to dst.
+//
+// Source: wire spec, section 5.
+func (s *Session) requestFrame(dst []byte, id *requestID, p *patience, payload content) ([]byte, error) {
+	d := newDraft(slices.Grow(dst, payload.size()+len(p.auth)+len(p.op)+denialBytes))
 	if p.auth != nil {
-		e.set(fieldAuth, jcs.Literal(p.auth))
+		d.json(fieldAuth, p.auth)
 	}
-	return e.seal(dst, signedRequest, s.ep.Identity)
+	if err := d.string(fieldOp, p.op); err != nil {
+		return d.text, err
+	}
+	d.content(fieldPayload, payload)
+	d.plain(fieldRequestID, id[:])
+	d.number(fieldSequence, s.out.sequence)
+	d.json(fieldSessionID, s.quotedID)
+	return d.seal(s.ep.Identity), nil
 }
 
 // patience is how long one invoke may take: the caller's context and the invoke
@@ -179,12 +177,12 @@ type patience struct {
 	timer    *time.Timer
 }
 
-func (s *Session) newPatience(ctx context.Context, op string) *patience {
+func (s *Session) newPatience(ctx context.Context, op string) patience {
 	timeout := s.ep.InvokeTimeout
 	if own, ok := ctx.Value(timeoutKey{}).(time.Duration); ok {
 		timeout = own
 	}
-	return patienceOf(ctx, op, timeout)
+	return s.patienceOf(ctx, op, timeout)
 }
 
 // ownTimeout bounds what the session does by itself.
@@ -195,14 +193,21 @@ func (s *Session) ownTimeout() time.Duration {
 	return s.ep.InvokeTimeout
 }
 
-func patienceOf(ctx context.Context, op string, timeout time.Duration) *patience {
-	p := &patience{ctx: ctx, op: op}
+func (s *Session) patienceOf(ctx context.Context, op string, timeout time.Duration) patience {
+	p := patience{ctx: ctx, op: op}
 	if timeout > 0 {
 		p.deadline = time.Now().Add(timeout)
-		p.timer = time.NewTimer(timeout)
+		p.timer = s.timers.start(timeout)
 		p.expired = p.timer.C
 	}
 	return p
+}
+
+// endPatience gives the timer back; the patience is not used any more.
+func (s *Session) endPatience(p *patience) {
+	if p.timer != nil {
+		s.timers.stop(p.timer)
+	}
 }
 
 // over reports whether the patience has ended.
@@ -220,12 +225,6 @@ func (s *Session) gaveUp(p *patience) *spoke.Reject {
 		return contextReject(p.ctx, p.op)
 	default:
 		return timeoutReject(p.op)
-	}
-}
-
-func (p *patience) stop() {
-	if p.timer != nil {
-		p.timer.Stop()
 	}
 }
 

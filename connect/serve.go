@@ -1,10 +1,10 @@
 package connect
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -15,134 +15,127 @@ import (
 	"github.com/spoke-peer/spoke-go/spoke"
 )
 
-// serve is steps 4 to 7 of serving a request that was verified: token, gate, handler,
-// response. It runs on the reader up to the start of the handler's goroutine. Size is
-// the frame's.
-//
-// Source: wire spec, section 5.
-func (s *Session) serve(e *envelope, size int) {
-	op, _ := e.text(fieldOp)
-	if failure := s.authorize(e, op); failure != nil {
-		s.deny(e, *failure)
-		return
-	}
-	handle := s.dispatch(op)
-	if handle == nil {
-		s.missed()
-		s.deny(e, unsupported(op))
-		return
-	}
-	if s.repliesPileUp() {
-		s.missed()
-		s.deny(e, overloaded("the answers that wait are too large"))
-		return
-	}
-	if s.draining.Load() != nil {
-		s.deny(e, overloaded("this side is about to close the session"))
-		return
-	}
-	if !s.serving.admit(size, &s.ep.Limits) {
-		s.deny(e, overloaded("too many requests are being served"))
-		return
-	}
-	s.misses = 0
-	to, payload := echoOf(e), json.RawMessage(e.values[fieldPayload].Value)
-	started := s.run(func() {
-		defer s.endIfDrained()
-		defer s.serving.leave(size)
-		s.answer(to, op, handle, payload)
-	})
-	if !started {
-		s.serving.leave(size)
-	}
+// request is one that a handler serves: what its response repeats, and its payload,
+// which aliases the frame. The zero request is none.
+type request struct {
+	echo    echo
+	service service
+	payload json.RawMessage
+	size    int // of the frame; never 0
+}
+
+// service is what serves an op. The zero service serves nothing.
+type service struct {
+	op     string
+	handle handleFunc // nil for a tool, which is looked up when it runs
 }
 
 // handleFunc serves one request: canonical payload in, success payload out.
 type handleFunc func(ctx context.Context, payload json.RawMessage) (any, error)
 
-// dispatch is the gate: it returns what serves op if the capability that op requires
-// was negotiated, else nil. An op that nobody gave a capability is never served. Whose
-// tool a tool is, is asked on the handler's goroutine.
+// admit is steps 4 and 5 of serving a request that was verified: token and gate. It runs
+// on the reader and never waits. Size is the frame's.
 //
 // Source: wire spec, section 5.
-func (s *Session) dispatch(op string) handleFunc {
+func (s *Session) admit(e *envelope, size int) (r request) {
+	op := s.opText(e.bytesOf(fieldOp))
+	if failure := s.authorize(e, op); failure != nil {
+		s.deny(e, *failure)
+		return r
+	}
+	serves, ok := s.dispatch(op)
+	switch {
+	case !ok:
+		s.missed()
+		s.deny(e, unsupported(op))
+	case s.repliesPileUp():
+		s.missed()
+		s.deny(e, overloaded("the answers that wait are too large"))
+	case s.draining.Load() != nil:
+		s.deny(e, overloaded("this side is about to close the session"))
+	case !s.serving.admit(size, &s.ep.Limits):
+		s.deny(e, overloaded("too many requests are being served"))
+	default:
+		s.misses = 0
+		return request{echoOf(e), serves, e.values[fieldPayload].Value, size}
+	}
+	return r
+}
+
+// opText returns text as a string, without a copy if it is one of few that were
+// negotiated.
+func (s *Session) opText(text []byte) string {
+	if s.grants == nil {
+		for _, capability := range s.caps {
+			if string(text) == capability {
+				return capability
+			}
+		}
+	}
+	return string(text)
+}
+
+// dispatch is the gate: it returns what serves op if the capability that op requires
+// was negotiated. An op that nobody gave a capability is never served. Whose tool a tool
+// is, is asked when it runs.
+//
+// Source: wire spec, section 5.
+func (s *Session) dispatch(op string) (service, bool) {
 	if strings.HasPrefix(op, toolPrefix) {
-		if !s.granted(op) || !manifest.ValidToolID(op) {
-			return nil
-		}
-		return func(ctx context.Context, payload json.RawMessage) (any, error) {
-			return s.serveTool(ctx, op, payload)
-		}
+		return service{op: op}, s.granted(op) && manifest.ValidToolID(op)
 	}
 	if strings.HasPrefix(op, portPrefix) {
 		return s.dispatchPort(op)
 	}
 	registered, ok := s.ep.ops[op]
-	if !ok || !s.granted(registered.required()) {
-		return nil
-	}
-	return registered.Handle
+	return service{op, registered.Handle}, ok && s.granted(registered.required())
 }
 
 // dispatchPort asks whether the provider has the family of the port.
 //
 // Source: wire spec, section 7.
-func (s *Session) dispatchPort(op string) handleFunc {
+func (s *Session) dispatchPort(op string) (service, bool) {
 	row, ok := portOps[op]
 	if !ok || !s.granted(row.required()) {
-		return nil
+		return service{}, false
 	}
 	handle, ok := row.handler(s.ep.Ports)
-	if !ok {
-		return nil
-	}
-	return handle
+	return service{op, handle}, ok
 }
 
 // serveTool unwraps the arguments, checks them and the result against the served
 // descriptor, and wraps the result.
 //
 // Source: wire spec, section 6.
-func (s *Session) serveTool(ctx context.Context, id string, payload json.RawMessage) (any, error) {
+func (s *Session) serveTool(ctx context.Context, id string, payload json.RawMessage) (result content, err error) {
 	handler, ok := s.tools.ToolHandler(id)
 	if !ok {
-		return nil, errNoHandler
+		return result, errNoHandler
 	}
 	args, ok := jcs.Get(payload, "arguments")
 	if !ok || args.Value[0] != '{' {
-		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "arguments must be a JSON object").WithDetail("field", "arguments")
+		return result, spoke.Rejectf(spoke.CodeInvalidInput, "arguments must be a JSON object").WithDetail("field", "arguments")
 	}
 	schemas := s.ep.schemas[id]
 	if schemas != nil {
 		if err := schemas.ValidateArguments(args.Value); err != nil {
-			return nil, err
+			return result, err
 		}
 	}
 	value, err := handler(ctx, args.Value)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
 	canonical, err := s.encodeResult(value, 2)
-	if err != nil {
-		return nil, err
+	if err == nil && schemas != nil {
+		err = schemas.ValidateResult(canonical)
 	}
-	if schemas != nil {
-		if err := schemas.ValidateResult(canonical); err != nil {
-			return nil, err
-		}
-	}
-	return encoded(bytes.Join([][]byte{[]byte(`{"result":`), canonical, []byte(`}`)}, nil)), nil
+	return content{"result", canonical}, err
 }
-
-// encoded is a success payload that is canonical already.
-type encoded []byte
 
 // encodeResult returns a handler's value as canonical JSON that stands inside open
 // arrays and objects of its frame.
 func (s *Session) encodeResult(value any, open int) ([]byte, error) {
-	if done, ok := value.(encoded); ok {
-		return done, nil
-	}
 	raw, err := wirejson.Raw(value)
 	if err == nil {
 		raw, err = jcs.CanonicalExact(raw, s.ep.Limits.Depth-open)
@@ -153,37 +146,41 @@ func (s *Session) encodeResult(value any, open int) ([]byte, error) {
 	return raw, nil
 }
 
-// answer runs a handler and sends its response, also when the handler leaves its
-// goroutine by runtime.Goexit.
-func (s *Session) answer(to echo, op string, handle handleFunc, payload json.RawMessage) {
+// answer is steps 6 and 7 of serving: it runs the handler and sends the response, also
+// when the handler leaves its goroutine by runtime.Goexit.
+//
+// Source: wire spec, section 5.
+func (s *Session) answer(r *request) {
 	var b body
 	defer func() {
 		if b.json == nil {
 			b = s.failureBody(errHandler)
 		}
-		s.reply(to, b)
+		s.reply(r.echo, b)
+		s.serving.leave(r.size)
+		s.endIfDrained()
 	}()
-	b = s.respond(op, handle, payload)
+	b = s.respond(r)
 }
 
 // respond runs a handler and returns the body of its response. It contains whatever
 // code of the application does on the way: a panic is a failure of this request, and
 // its text stays in the log.
-func (s *Session) respond(op string, handle handleFunc, payload json.RawMessage) (b body) {
+func (s *Session) respond(r *request) (b body) {
 	started := time.Now()
 	defer func() {
 		if v := recover(); v != nil {
-			s.log.Error("a handler panicked", "op", op, "panic", v, "stack", string(debug.Stack()))
+			s.log.Error("a handler panicked", "op", r.service.op, "panic", v, "stack", string(debug.Stack()))
 			b = s.failureBody(errHandler)
 		}
 	}()
-	success, err := s.runHandler(handle, payload)
-	s.logServed(op, time.Since(started), err)
+	success, err := s.runHandler(r)
+	s.logServed(r.service.op, time.Since(started), err)
 	switch {
 	case err == nil:
 		return body{signedSuccess, success}
 	case errors.Is(err, errNoHandler):
-		return body{signedFailure, s.failureJSON(unsupported(op))}
+		return body{signedFailure, content{json: s.failureJSON(unsupported(r.service.op))}}
 	default:
 		return s.failureBody(err)
 	}
@@ -193,37 +190,50 @@ func (s *Session) respond(op string, handle handleFunc, payload json.RawMessage)
 // the payload, so its code and kind have to do; any other error is the application's own
 // and is seen nowhere else.
 func (s *Session) logServed(op string, took time.Duration, err error) {
-	code, kind := outcomeOK, ""
-	switch {
-	case err == nil:
-	case errors.Is(err, errNoHandler):
-		code = spoke.WireOpUnsupported
-	default:
+	if err == nil {
+		s.ep.Metrics.Served(s.opLabel(op), outcomeOK, took)
+		if s.logs(slog.LevelDebug) {
+			s.log.Debug("served", "op", op, "code", outcomeOK, "duration", took)
+		}
+		return
+	}
+	code, kind := spoke.WireOpUnsupported, ""
+	if !errors.Is(err, errNoHandler) {
 		reject := asReject(err)
 		code, kind = string(reject.Code), reject.Kind()
 	}
 	s.ep.Metrics.Served(s.opLabel(op), code, took)
-	_, meant := errors.AsType[*spoke.Reject](err)
-	switch {
-	case err == nil:
-		s.log.Debug("served", "op", op, "code", code, "duration", took)
-	case meant || errors.Is(err, errNoHandler):
+	if _, meant := errors.AsType[*spoke.Reject](err); meant || errors.Is(err, errNoHandler) {
 		s.log.Debug("refused", "op", op, "code", code, "kind", kind, "duration", took)
-	default:
-		s.failed.log(func(n uint64) {
-			s.log.Warn("a handler failed", "op", op, "code", code, "duration", took, "error", err, "count", n)
-		})
+		return
 	}
+	s.failed.log(func(n uint64) {
+		s.log.Warn("a handler failed", "op", op, "code", code, "duration", took, "error", err, "count", n)
+	})
 }
 
-func (s *Session) runHandler(handle handleFunc, payload json.RawMessage) ([]byte, error) {
-	value, err := handle(s.handlerCtx, payload)
+// logs reports whether the log takes lines of a level: the arguments of one that is
+// dropped cost memory.
+func (s *Session) logs(level slog.Level) bool { return s.log.Enabled(s.ctx, level) }
+
+// runHandler returns the success payload of a request.
+func (s *Session) runHandler(r *request) (success content, err error) {
+	if r.service.handle == nil {
+		success, err = s.serveTool(s.handlerCtx, r.service.op, r.payload)
+	} else {
+		success, err = s.serveOp(r)
+	}
+	if err == nil && success.size() > s.ep.Limits.FrameBytes-denialBytes {
+		return success, resultReject(errTooLarge)
+	}
+	return success, err
+}
+
+func (s *Session) serveOp(r *request) (success content, err error) {
+	value, err := r.service.handle(s.handlerCtx, r.payload)
 	if err != nil {
-		return nil, err
+		return success, err
 	}
-	success, err := s.encodeResult(value, 1)
-	if err == nil && len(success) > s.ep.Limits.FrameBytes-denialBytes {
-		return nil, resultReject(errTooLarge)
-	}
+	success.json, err = s.encodeResult(value, 1)
 	return success, err
 }

@@ -184,8 +184,8 @@ func (s *Server) stopAccepting() {
 // second applies the policy for second sessions to a session that has begun.
 func (s *Server) second(r *Responder) {
 	p := r.newPatience(WithInvokeTimeout(context.Background(), s.ep.HandshakeTimeout), probeOp)
-	defer p.stop()
-	if reject := r.ensurePossession(p); reject != nil {
+	defer r.endPatience(&p)
+	if reject := r.ensurePossession(&p); reject != nil {
 		r.end(fmt.Errorf("%w: %w", ErrNotProven, reject))
 		return
 	}

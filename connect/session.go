@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spoke-peer/spoke-go/internal/jcs"
 	"github.com/spoke-peer/spoke-go/manifest"
 	"github.com/spoke-peer/spoke-go/spoke"
 )
@@ -25,7 +26,9 @@ import (
 type Session struct {
 	ep        *endpoint
 	transport Transport
+	room      RoomChecker // the transport, if it is one; else nil
 	id        string
+	quotedID  []byte // id as it stands in a frame
 	local     PeerID
 	peer      *remote
 	key       ed25519.PublicKey
@@ -43,11 +46,13 @@ type Session struct {
 
 	mu      sync.Mutex
 	ended   bool
-	cause   error              // why the session ended; nil after our own Close
-	waiters map[string]*waiter // nil until there is one
+	cause   error // why the session ended; nil after our own Close
+	waiters waiters
 	replies replyQueue
 
 	tools handlerMap
+
+	timers timers
 
 	out     outbound
 	inbound uint64 // next sequence from the peer; the reader's alone
@@ -83,6 +88,8 @@ func newSession(ep *endpoint, t Transport, est *established, proven bool) *Sessi
 		log:       ep.Logger.With("peer", string(est.remote.peer), "session", est.sessionID),
 	}
 	est.remote.capabilities = nil
+	s.room, _ = t.(RoomChecker)
+	s.quotedID, _ = jcs.AppendString(nil, s.id) // it came from JSON or is our own
 	s.tools.next = ep.Tools
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	caller := spoke.Caller{PeerID: string(s.peer.peer), SessionID: s.id}

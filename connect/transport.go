@@ -13,7 +13,8 @@ type Transport interface {
 	// Send writes one frame. It does not keep frame after it returned. After an
 	// error the session is over.
 	Send(ctx context.Context, frame []byte) error
-	// Recv returns the next frame, which belongs to the caller.
+	// Recv returns the next frame, which belongs to the caller: who else reads it later
+	// may see the caller's changes.
 	Recv(ctx context.Context) ([]byte, error)
 	// Close ends the transport and makes pending and later calls fail. Calling it
 	// again does nothing.
@@ -25,6 +26,14 @@ type Transport interface {
 // session's.
 type ReadLimiter interface {
 	SetReadLimit(bytes int)
+}
+
+// RoomChecker is a [Transport] that can tell whether a Send of so many bytes returns at
+// once. If so, a session sends from the caller's goroutine; else from one of its own, so
+// that a caller whose context ends is not held by a peer that does not read. HasRoom is
+// called by the one who may call Send.
+type RoomChecker interface {
+	HasRoom(bytes int) bool
 }
 
 // Finisher is a [Transport] that can end so that what was sent before still arrives: it

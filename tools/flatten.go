@@ -17,14 +17,14 @@ import (
 func FlattenStrings(args json.RawMessage) (map[string]string, error) {
 	flat := make(map[string]string)
 	var failed error
-	err := jcs.Split(args, 0, func(name []byte, m jcs.Member) {
+	err := jcs.Split(args, 0, jcs.VisitFunc(func(name []byte, m jcs.Member) {
 		text, present, err := flatten(m)
 		if err != nil {
 			failed = err
 		} else if present {
 			flat[string(name)] = text
 		}
-	})
+	}))
 	if err == nil {
 		err = failed
 	}

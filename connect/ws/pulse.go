@@ -25,6 +25,7 @@ type pulse struct {
 	controls sync.WaitGroup
 
 	ponging atomic.Bool
+	feltAt  time.Time // when the deadline was set; the reader's alone
 
 	mu      sync.Mutex
 	stopped bool
@@ -56,10 +57,15 @@ func (p *pulse) start(conn *websocket.Conn, interval time.Duration) {
 // patience is how long a peer may be silent.
 func (p *pulse) patience() time.Duration { return 2 * p.interval }
 
-// felt gives the peer time. It is called by the reader alone.
+// felt gives the peer time. It is called by the reader alone. A deadline that was set a
+// moment ago will do: to set it for every message costs more than to read one.
 func (p *pulse) felt() {
-	if p.interval > 0 {
-		_ = p.conn.SetReadDeadline(time.Now().Add(p.patience()))
+	if p.interval == 0 {
+		return
+	}
+	if now := time.Now(); now.Sub(p.feltAt) >= p.interval/16 {
+		p.feltAt = now
+		_ = p.conn.SetReadDeadline(now.Add(p.patience()))
 	}
 }
 

@@ -22,6 +22,7 @@ const closeGrace = time.Second
 type Transport struct {
 	conn  *websocket.Conn
 	pulse pulse
+	room  room
 	once  sync.Once
 	err   error // of closing
 }
@@ -31,6 +32,7 @@ var (
 	_ connect.ReadLimiter = (*Transport)(nil)
 	_ connect.Finisher    = (*Transport)(nil)
 	_ connect.Postponer   = (*Transport)(nil)
+	_ connect.RoomChecker = (*Transport)(nil)
 )
 
 // New returns a transport over an established connection, which it takes over. It
@@ -39,6 +41,7 @@ func New(conn *websocket.Conn) *Transport { return newTransport(conn, 0) }
 
 func newTransport(conn *websocket.Conn, interval time.Duration) *Transport {
 	t := &Transport{conn: conn}
+	t.room.init(conn.NetConn())
 	t.pulse.start(conn, interval)
 	return t
 }
@@ -52,6 +55,10 @@ func (t *Transport) Conn() *websocket.Conn { return t.conn }
 func (t *Transport) Send(ctx context.Context, frame []byte) error {
 	return t.SendMessage(ctx, frame, true)
 }
+
+// HasRoom implements [connect.RoomChecker]. It is true for short messages on a socket of
+// a Unix system that can be written to.
+func (t *Transport) HasRoom(bytes int) bool { return t.room.has(bytes) }
 
 // SendMessage is Send for a relay, which keeps the kind of a message that it passes on.
 func (t *Transport) SendMessage(ctx context.Context, frame []byte, binary bool) error {
@@ -90,7 +97,7 @@ func (t *Transport) RecvMessage(context.Context) (frame []byte, binary bool, err
 func (t *Transport) read(message io.Reader, err error) ([]byte, error) {
 	var frame []byte
 	if err == nil {
-		frame, err = io.ReadAll(message)
+		frame, err = readMessage(message)
 	}
 	if err != nil {
 		return nil, t.readError(err)

@@ -124,7 +124,7 @@ func TestCanonicalTextIsHandedBackWithoutACopy(t *testing.T) {
 
 func TestSplitNamesAndValues(t *testing.T) {
 	got := map[string]Member{}
-	record := func(name []byte, m Member) { got[string(name)] = m }
+	record := VisitFunc(func(name []byte, m Member) { got[string(name)] = m })
 	err := Split([]byte(` { "\u006fp" : "a\u0062c" , "n" : [ 1.0, {"z":1,"a":2} ] } `), 8, record)
 	require.NoError(t, err)
 	require.Len(t, got, 2)
@@ -171,13 +171,58 @@ func checkScan(t *testing.T, in []byte) {
 	again, err := Canonical(got)
 	require.NoError(t, err)
 	require.Equal(t, string(got), string(again), "canonical form is a fixed point")
-	_ = Split(in, 0, func(name []byte, m Member) {
-		require.NoError(t, m.Canonicalize())
-		want := jsontext.Value(bytes.Clone(m.Value))
-		require.NoError(t, want.Canonicalize())
-		require.Equal(t, string(want), string(m.Value))
-	})
+	_ = Split(in, 0, &checkMembers{t: t, in: in})
+	if got[0] != '{' {
+		return
+	}
+	_ = Split(got, 0, VisitFunc(func(name []byte, m Member) {
+		found, ok := Get(got, string(name))
+		require.True(t, ok)
+		require.Equal(t, string(m.Value), string(found.Value))
+	}))
+	_, ok := Get(got, "no such member, nowhere")
+	require.False(t, ok)
 }
+
+// checkMembers checks what a visitor is told about the object in.
+type checkMembers struct {
+	t  *testing.T
+	in []byte
+}
+
+func (c *checkMembers) Visit(name []byte, m Member, before int) {
+	if before > 0 {
+		prefix := append(bytes.Clone(c.in[:before]), '}')
+		canonical, err := Canonical(prefix)
+		require.NoError(c.t, err)
+		require.Equal(c.t, string(prefix), string(canonical), "what stands before %q", name)
+		require.Equal(c.t, byte(','), c.in[before])
+	}
+	require.NoError(c.t, m.Canonicalize())
+	want := jsontext.Value(bytes.Clone(m.Value))
+	require.NoError(c.t, want.Canonicalize())
+	require.Equal(c.t, string(want), string(m.Value))
+}
+
+func TestSplitTellsHowFarTheTextIsCanonical(t *testing.T) {
+	for text, want := range map[string]map[string]int{
+		`{"a":1,"b":[2,3],"c":3}`: {"a": 0, "b": 6, "c": 16},
+		`{"b":1,"a":2,"c":3}`:     {"b": 0, "a": -1, "c": -1},
+		`{"a": 1,"b":2}`:          {"a": -1, "b": -1},
+		`{"a":1.0,"b":2}`:         {"a": 0, "b": -1},
+		`{"a":1 ,"b":2}`:          {"a": 0, "b": -1},
+		`{"a":1, "b":2}`:          {"a": 0, "b": -1},
+		`{"\u0061":1,"b":2}`:      {"a": -1, "b": -1},
+	} {
+		got := map[string]int{}
+		require.NoError(t, Split([]byte(text), 0, beforeFunc(func(name string, before int) { got[name] = before })))
+		assert.Equal(t, want, got, text)
+	}
+}
+
+type beforeFunc func(name string, before int)
+
+func (f beforeFunc) Visit(name []byte, _ Member, before int) { f(string(name), before) }
 
 func TestScanAgreesWithTheCanonicalizerOnTheVectors(t *testing.T) {
 	for _, v := range loadVectors(t) {

@@ -18,19 +18,27 @@ type Member struct {
 // Literal returns a member with a value that is canonical already.
 func Literal(canonical []byte) Member { return Member{Value: canonical, canonical: true} }
 
-// Split checks b as [Check] does and hands the members of its top-level object to
-// visit, in the order of the text. Names are unique and have their escapes resolved;
-// name aliases the text or a scratch copy and is valid during the call only.
-func Split(b []byte, depth int, visit func(name []byte, m Member)) error {
+// Visitor gets the members of an object in the order of the text. Names are unique and
+// have their escapes resolved; a name is valid during the call only. Before is how many
+// bytes of text stand before the member and its comma, if they are canonical as far as
+// they go, else -1.
+type Visitor interface {
+	Visit(name []byte, m Member, before int)
+}
+
+// VisitFunc is a [Visitor] that does not care what stands before a member.
+type VisitFunc func(name []byte, m Member)
+
+// Visit implements [Visitor].
+func (f VisitFunc) Visit(name []byte, m Member, _ int) { f(name, m) }
+
+// Split checks b as [Check] does and hands the members of its top-level object to v.
+func Split(b []byte, depth int, v Visitor) error {
 	if err := valid(b); err != nil {
 		return err
 	}
-	return split(b, depth, visit)
-}
-
-func split(b []byte, depth int, visit func(name []byte, m Member)) error {
 	s := scannerOf(b, depth)
-	s.visit = visit
+	s.visitor = v
 	s.space()
 	isObject := s.b[s.i] == '{'
 	s.value(0)
@@ -43,13 +51,24 @@ func split(b []byte, depth int, visit func(name []byte, m Member)) error {
 // Get returns the member of b called name, false when b is not an object or has no such
 // member. B came from [Canonical].
 func Get(b []byte, name string) (Member, bool) {
-	var found Member
-	err := split(b, 0, func(n []byte, m Member) {
-		if string(n) == name {
-			found = m
+	if b[0] != '{' || b[1] == '}' {
+		return Member{}, false
+	}
+	s := scannerOf(b, 0)
+	for s.i++; ; { // there is no white space
+		found := string(unquote(s.text())) == name
+		s.i++ // the colon
+		start := s.i
+		s.value(1)
+		switch {
+		case s.err != nil:
+			return Member{}, false
+		case found:
+			return Literal(b[start:s.i:s.i]), true
+		case !s.more():
+			return Member{}, false
 		}
-	})
-	return found, err == nil && found.Value != nil
+	}
 }
 
 // Canonicalize turns the value into its canonical form.

@@ -15,8 +15,7 @@ type scanner struct {
 	err   error
 	verdict
 
-	// visit gets the members of the top-level object, when wanted.
-	visit func(name []byte, m Member)
+	visitor Visitor // of the top-level object, when wanted
 }
 
 // verdict is what a scan found out.
@@ -112,6 +111,7 @@ func (s *scanner) object(open int) {
 	first := true
 	for {
 		s.space()
+		before := s.i - 1
 		name := s.text()
 		if !first && s.canonical && !ordered(last, name) {
 			s.canonical = false
@@ -119,8 +119,8 @@ func (s *scanner) object(open int) {
 		last, first = name, false
 		s.space()
 		s.i++ // the colon
-		if open == 1 && s.visit != nil {
-			s.member(name)
+		if open == 1 && s.visitor != nil {
+			s.member(name, before)
 		} else {
 			s.value(open)
 		}
@@ -130,14 +130,18 @@ func (s *scanner) object(open int) {
 	}
 }
 
-// member scans the value of a top-level member and hands both out.
-func (s *scanner) member(name []byte) {
+// member scans the value of a top-level member and hands both out. Its comma stands at
+// before if there is no white space.
+func (s *scanner) member(name []byte, before int) {
 	s.space()
 	outer := s.canonical
+	if !outer {
+		before = -1
+	}
 	s.canonical = true
 	start := s.i
 	s.value(1)
-	s.visit(unquote(name), Member{Value: s.b[start:s.i:s.i], canonical: s.canonical})
+	s.visitor.Visit(unquote(name), Member{Value: s.b[start:s.i:s.i], canonical: s.canonical}, before)
 	s.canonical = s.canonical && outer
 }
 
@@ -145,6 +149,10 @@ func (s *scanner) member(name []byte) {
 func (s *scanner) text() []byte {
 	s.i++
 	start := s.i
+	if n := bytes.IndexByte(s.b[start:], '"'); bytes.IndexByte(s.b[start:start+n], '\\') < 0 {
+		s.i += n + 1
+		return s.b[start : start+n]
+	}
 	for {
 		switch c := s.b[s.i]; {
 		case c == '"':

@@ -56,7 +56,7 @@ type envelope struct {
 // and fault is why a request of this kind cannot be served.
 func parseEnvelope(text []byte) (e envelope, ours bool, fault *Error) {
 	m := make(members)
-	err := jcs.Split(text, maxDepth, func(name []byte, value jcs.Member) { m[string(name)] = value.Value })
+	err := jcs.Split(text, maxDepth, jcs.VisitFunc(func(name []byte, value jcs.Member) { m[string(name)] = value.Value }))
 	if err != nil {
 		return salvage(text, err)
 	}

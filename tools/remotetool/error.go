@@ -137,7 +137,7 @@ func membersOf(raw json.RawMessage) (members, error) {
 		return nil, errNotObject
 	}
 	m := make(members)
-	err := jcs.Split(raw, maxDepth, func(name []byte, value jcs.Member) { m[string(name)] = value.Value })
+	err := jcs.Split(raw, maxDepth, jcs.VisitFunc(func(name []byte, value jcs.Member) { m[string(name)] = value.Value }))
 	if errors.Is(err, jcs.ErrNotObject) {
 		err = errNotObject
 	}

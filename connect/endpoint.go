@@ -79,27 +79,16 @@ func (ep *endpoint) checkManifest() error {
 		return fmt.Errorf("manifest: %d bytes, at most %d fit a hello", len(ep.host), most)
 	}
 	ep.host = slices.Clip(ep.host)
-	if err := manifest.Err(manifest.ValidateOwn(ep.host)); err != nil {
+	schemas, err := ep.Identity.met.manifests.ours(ep.host)
+	if err != nil {
 		return fmt.Errorf("manifest: %w", err)
+	}
+	if !ep.SkipValidation {
+		ep.schemas = schemas
 	}
 	// The session works on what the peer will read, not on the caller's slices.
 	if err := json.Unmarshal(ep.host, &ep.Manifest); err != nil {
 		return fmt.Errorf("manifest: %w", err)
-	}
-	return ep.compileSchemas()
-}
-
-func (ep *endpoint) compileSchemas() error {
-	if ep.SkipValidation {
-		return nil
-	}
-	ep.schemas = make(map[string]*manifest.ToolSchemas, len(ep.Manifest.Tools))
-	for _, tool := range ep.Manifest.Tools {
-		schemas, err := manifest.CompileTool(tool, manifest.Own)
-		if err != nil {
-			return fmt.Errorf("manifest: tool %s: %w", tool.CapabilityID, err)
-		}
-		ep.schemas[tool.CapabilityID] = schemas
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func ServePort(ctx context.Context, op string, provider any, payload json.RawMes
 
 // KnownTokens returns how many verified tokens the session remembers. Nothing may be
 // under way.
-func KnownTokens(s *Session) int { return len(s.gate.known) }
+func KnownTokens(s *Session) int { return len(s.gate.known.known) }
 
 // RoutedCount returns how many peers the router holds in memory.
 func RoutedCount(r *Router) int {

@@ -186,11 +186,11 @@ func (r *remote) manifest() *spoke.HostCapabilityManifest {
 func (ep *endpoint) acceptHello(e *envelope, check HelloCheck, nonces NonceStore) (*remote, *HandshakeError) {
 	r := &remote{peer: check.Peer, key: check.Key, host: bytes.Clone(e.values[fieldHost].Value)}
 	r.nonce, _ = e.text(fieldNonce)
-	m, problems, err := manifest.Decode(r.host)
+	found, err := ep.Identity.met.manifests.peer(r.host)
 	if err != nil {
 		return nil, refuse(CodeHandshakeFailed, "host: %w", err)
 	}
-	r.capabilities, r.problems = m.Capabilities, problems
+	r.capabilities, r.problems = found.capabilities, found.problems
 	if ep.RefuseImperfectManifest && len(r.problems) > 0 {
 		return nil, refuse(CodeManifestRefused, "the peer's manifest: %w", manifest.Err(r.problems))
 	}

@@ -29,6 +29,8 @@ type Identity struct {
 type memory struct {
 	nonces   MemoryNonceStore // of accepted hellos
 	sessions MemoryNonceStore // session ids that were given to us
+
+	manifests judged
 }
 
 // GenerateIdentity returns a fresh identity.

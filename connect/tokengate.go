@@ -82,11 +82,8 @@ type tokenGate struct {
 	challenge string // id of the challenge that was sent and not answered
 	standing  *grant // from the answer to the challenge; nil without one
 
-	// known holds tokens that verified, by the digest of their text: a peer attaches
-	// the same one to every request. ring is the order in which they are forgotten.
-	known map[[sha256.Size]byte]*grant
-	ring  [maxKnownTokens][sha256.Size]byte
-	next  int
+	// known holds tokens that verified: a peer attaches the same one to every request.
+	known recent[*grant]
 }
 
 // maxKnownTokens is how many verified tokens a session remembers.
@@ -129,8 +126,8 @@ func (s *Session) presented(document []byte) (*grant, string) {
 	if len(s.ep.TrustedIssuers) == 0 {
 		return nil, "no issuer of capability tokens is trusted"
 	}
-	digest := sha256.Sum256(document)
-	if g := s.gate.known[digest]; g != nil {
+	d := digest(sha256.Sum256(document))
+	if g, ok := s.gate.known.get(d); ok {
 		return g, g.claims.timely(s.ep.now())
 	}
 	check := TokenCheck{Trusted: s.ep.TrustedIssuers, Self: s.local, Peer: s.peer.peer, Now: s.ep.now()}
@@ -139,15 +136,7 @@ func (s *Session) presented(document []byte) (*grant, string) {
 		return nil, why
 	}
 	g := newGrant(p.claims)
-	s.gate.remember(digest, g)
+	s.gate.known.most = maxKnownTokens
+	s.gate.known.put(d, g)
 	return g, ""
-}
-
-func (t *tokenGate) remember(digest [sha256.Size]byte, g *grant) {
-	if t.known == nil {
-		t.known = make(map[[sha256.Size]byte]*grant, maxKnownTokens)
-	}
-	delete(t.known, t.ring[t.next])
-	t.known[digest], t.ring[t.next] = g, digest
-	t.next = (t.next + 1) % maxKnownTokens
 }

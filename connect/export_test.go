@@ -61,3 +61,10 @@ func LastTurn(r *Router, id PeerID) uint64 {
 	defer r.mu.Unlock()
 	return r.peers[r.index(id)].chosen
 }
+
+// LeadIsAwaited reports whether a goroutine of the session waits to become its reader.
+func LeadIsAwaited(s *Session) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lead.waits
+}

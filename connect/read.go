@@ -16,7 +16,7 @@ import (
 // An idle session waits in here, so its locals stand in handle: with a small frame the
 // runtime can halve the goroutine's stack to 4 KiB.
 func (s *Session) read() {
-	for s.handle(s.transport.Recv(s.ctx)) {
+	for s.handle(s.transport.Recv(s.ctx)) || s.awaitLead() {
 	}
 }
 
@@ -37,7 +37,7 @@ func (s *Session) handle(frame []byte, err error) bool {
 	if r.size == 0 {
 		return true
 	}
-	if !s.run(s.read) {
+	if !s.passLead() {
 		s.serving.leave(r.size)
 		return false
 	}

@@ -59,7 +59,8 @@ type Session struct {
 	serving serving
 	calling atomic.Int64 // invokes of ours that have not returned
 	owed    atomic.Int64 // answers that the peer owes us; below 0 it sent too many
-	misses  misses       // the reader's alone
+	lead    lead
+	misses  misses // the reader's alone
 	possess possession
 	gate    tokenGate // the peer's tokens; the reader's alone
 	purse   purse     // our own
@@ -257,6 +258,7 @@ func (s *Session) markEnded(cause error) bool {
 		return false
 	}
 	s.ended, s.cause = true, cause
+	s.lead.stop()
 	if s.leave != nil {
 		s.leave()
 	}

@@ -22,6 +22,7 @@ const (
 type pulse struct {
 	conn     *websocket.Conn
 	interval time.Duration // 0 when nothing is watched
+	spend    func(bytes int)
 	controls sync.WaitGroup
 
 	ponging atomic.Bool
@@ -32,9 +33,10 @@ type pulse struct {
 	timer   *time.Timer
 }
 
-// start begins to watch. Zero means the default interval, a negative one none.
-func (p *pulse) start(conn *websocket.Conn, interval time.Duration) {
-	p.conn, p.interval = conn, max(interval, 0)
+// start begins to watch. Zero means the default interval, a negative one none. Spend is
+// told of what is written.
+func (p *pulse) start(conn *websocket.Conn, interval time.Duration, spend func(bytes int)) {
+	p.conn, p.interval, p.spend = conn, max(interval, 0), spend
 	if interval == 0 {
 		p.interval = defaultPingInterval
 	}
@@ -76,6 +78,7 @@ func (p *pulse) beat() {
 		return
 	}
 	defer p.controls.Done()
+	p.spend(0)
 	_ = p.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(min(p.interval, controlTimeout)))
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,6 +99,7 @@ func (p *pulse) pong(text string) {
 	go func() {
 		defer p.controls.Done()
 		defer p.ponging.Store(false)
+		p.spend(len(text))
 		_ = p.conn.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(controlTimeout))
 	}()
 }

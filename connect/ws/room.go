@@ -3,19 +3,25 @@ package ws
 import (
 	"crypto/tls"
 	"net"
+	"sync/atomic"
 	"syscall"
 )
 
-// roomBytes is the longest message for which a socket that can be written to is sure to
-// have room: systems say so from a few kilobytes on.
-const roomBytes = 2 << 10
+const (
+	// roomBytes is for how much a socket that can be written to is sure to have room:
+	// systems say so from a few kilobytes on.
+	roomBytes = 2 << 10
+	// frameOverhead is what a message costs beside its payload, TLS included.
+	frameOverhead = 64
+)
 
-// room asks a socket whether it can be written to without waiting. The zero value never
-// says so. It is used by one goroutine at a time.
+// room knows whether a socket can be written to without waiting. It asks the socket, but
+// not again until what it had room for is spent. The zero value never knows.
 type room struct {
 	socket   syscall.RawConn
 	ask      func(fd uintptr) // made once; sets writable
-	writable bool
+	writable bool             // guarded as Send is
+	left     atomic.Int64     // bytes; what is written aside, such as a ping, spends too
 }
 
 func (r *room) init(conn net.Conn) {
@@ -30,8 +36,19 @@ func (r *room) init(conn net.Conn) {
 
 // has reports whether a message is sure to be written at once.
 func (r *room) has(bytes int) bool {
-	if r.socket == nil || bytes > roomBytes {
+	need := int64(bytes + frameOverhead)
+	if r.socket == nil || need > roomBytes {
 		return false
 	}
-	return r.socket.Control(r.ask) == nil && r.writable
+	if r.left.Load() >= need {
+		return true
+	}
+	if r.socket.Control(r.ask) != nil || !r.writable {
+		return false
+	}
+	r.left.Store(roomBytes)
+	return true
 }
+
+// spend counts a message that is about to be written.
+func (r *room) spend(bytes int) { r.left.Add(-int64(bytes + frameOverhead)) }

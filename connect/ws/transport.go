@@ -42,7 +42,7 @@ func New(conn *websocket.Conn) *Transport { return newTransport(conn, 0) }
 func newTransport(conn *websocket.Conn, interval time.Duration) *Transport {
 	t := &Transport{conn: conn}
 	t.room.init(conn.NetConn())
-	t.pulse.start(conn, interval)
+	t.pulse.start(conn, interval, t.room.spend)
 	return t
 }
 
@@ -62,6 +62,7 @@ func (t *Transport) HasRoom(bytes int) bool { return t.room.has(bytes) }
 
 // SendMessage is Send for a relay, which keeps the kind of a message that it passes on.
 func (t *Transport) SendMessage(ctx context.Context, frame []byte, binary bool) error {
+	t.room.spend(len(frame))
 	deadline, _ := ctx.Deadline() // none lifts that of an earlier Send
 	if err := t.conn.SetWriteDeadline(deadline); err != nil {
 		return err

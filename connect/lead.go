@@ -1,0 +1,89 @@
+package connect
+
+import "time"
+
+// lead is the right to read from the transport. The goroutine that has it is the
+// session's reader; before it serves a request it passes the lead on. Who has served
+// waits for the lead if nobody else does, so that a busy session needs no new goroutine,
+// whose stack would have to grow, for every request. The session's mu guards it.
+type lead struct {
+	next   chan bool // true is the lead, false sends away who waits; nil until someone waits
+	waits  bool      // a goroutine waits at next
+	passed bool      // to one who waited, since the last look
+	look   *time.Timer
+}
+
+// leadPatience is after how long without a request nobody waits for the lead any more: at
+// most twice as long.
+const leadPatience = time.Second
+
+// passLead makes another goroutine the reader, false once the session has ended.
+func (s *Session) passLead() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch l := &s.lead; {
+	case s.ended:
+		return false
+	case l.waits:
+		l.waits, l.passed = false, true
+		l.next <- true
+	default:
+		s.running.Go(s.read)
+	}
+	return true
+}
+
+// awaitLead waits until the caller is the reader again, false if it will not be.
+func (s *Session) awaitLead() bool {
+	next := s.joinLead()
+	if next == nil {
+		return false
+	}
+	select {
+	case leads := <-next:
+		return leads
+	case <-s.ctx.Done():
+		return false
+	}
+}
+
+// joinLead makes the caller the one who waits, nil if there is one.
+func (s *Session) joinLead() <-chan bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := &s.lead
+	if s.ended || l.waits {
+		return nil
+	}
+	if l.next == nil {
+		l.next = make(chan bool, 2) // one of each kind, so that no send waits
+		l.look = time.AfterFunc(leadPatience, s.lookAtLead)
+	} else if !l.passed {
+		l.look.Reset(leadPatience)
+	}
+	l.waits = true
+	return l.next
+}
+
+// lookAtLead sends away who has waited for nothing.
+func (s *Session) lookAtLead() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := &s.lead
+	switch {
+	case s.ended || !l.waits && !l.passed:
+	case l.passed:
+		l.passed = false
+		l.look.Reset(leadPatience)
+	default:
+		l.waits = false
+		l.next <- false
+	}
+}
+
+// stop ends the looking; the session has ended.
+func (l *lead) stop() {
+	if l.look != nil {
+		l.look.Stop()
+	}
+}

@@ -1,0 +1,109 @@
+package connect_test
+
+import (
+	"context"
+	"encoding/json"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/spoke-peer/spoke-go/connect"
+	"github.com/spoke-peer/spoke-go/spoke"
+)
+
+func TestNobodyWaitsLongForTheLead(t *testing.T) {
+	bothWays(t, dialConfig(), responderConfig(), func(t *testing.T, caller, server *connect.Session) {
+		ask := func() {
+			_, err := caller.InvokeTool(t.Context(), echoTool, raw(`{}`))
+			require.NoError(t, err)
+			synctest.Wait()
+		}
+		for range 3 { // a session that was idle becomes busy again
+			for range 30 {
+				ask()
+				require.True(t, connect.LeadIsAwaited(server))
+				<-time.After(300 * time.Millisecond)
+			}
+			<-time.After(2 * time.Second)
+			synctest.Wait()
+			require.False(t, connect.LeadIsAwaited(server), "an idle session has its reader only")
+		}
+	})
+}
+
+func TestOneGoroutineAtMostWaitsForTheLead(t *testing.T) {
+	const calls = 20
+	respond := responderConfig()
+	respond.Tools = spoke.ToolHandlers{slowTool: func(ctx context.Context, _ json.RawMessage) (any, error) {
+		select {
+		case <-time.After(time.Minute):
+		case <-ctx.Done():
+		}
+		return nil, nil
+	}}
+	bubble(t, func(t *testing.T) {
+		l := connectPair(t, dialConfig(), respond)
+		defer l.close()
+		idle := runtime.NumGoroutine()
+		var all []*invocation
+		for range calls {
+			all = append(all, start(connect.WithInvokeTimeout(t.Context(), time.Hour), l.app.Session, slowTool))
+		}
+		synctest.Wait()
+		require.GreaterOrEqual(t, runtime.NumGoroutine(), idle+calls)
+		<-time.After(time.Minute)
+		for _, call := range all {
+			_, err := call.wait()
+			require.NoError(t, err)
+		}
+		synctest.Wait()
+		assert.LessOrEqual(t, runtime.NumGoroutine(), idle+1, "the one that waits")
+		assert.True(t, connect.LeadIsAwaited(l.host.Session))
+	})
+}
+
+func TestAHandlerThatLeavesItsGoroutineDoesNotTakeTheLeadWithIt(t *testing.T) {
+	respond := responderConfig()
+	respond.Tools = spoke.ToolHandlers{
+		echoTool:  echo,
+		otherTool: func(context.Context, json.RawMessage) (any, error) { runtime.Goexit(); return nil, nil },
+		slowTool:  func(context.Context, json.RawMessage) (any, error) { panic("boom") },
+	}
+	bubble(t, func(t *testing.T) {
+		l := connectPair(t, dialConfig(), respond)
+		defer l.close()
+		for range 5 {
+			for _, tool := range []string{otherTool, slowTool} {
+				_, err := l.app.InvokeTool(t.Context(), tool, nil)
+				require.Error(t, err)
+			}
+			_, err := l.app.InvokeTool(t.Context(), echoTool, nil)
+			require.NoError(t, err)
+		}
+	})
+}
+
+func TestTheEndOfASessionSendsAwayWhoWaits(t *testing.T) {
+	for name, end := range map[string]func(l link){
+		"by this side": func(l link) { l.host.Close() },
+		"by the peer":  func(l link) { l.app.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				l := connectPair(t, dialConfig(), responderConfig())
+				_, err := l.app.InvokeTool(t.Context(), echoTool, nil)
+				require.NoError(t, err)
+				synctest.Wait()
+				require.True(t, connect.LeadIsAwaited(l.host.Session))
+				end(l)
+				l.app.Wait()
+				l.host.Wait()
+				<-time.After(5 * time.Second) // a timer that is left does nothing
+			})
+		})
+	}
+}

@@ -3,53 +3,48 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/bench"
 	"github.com/spoke-peer/spoke-go/connect"
-	"github.com/spoke-peer/spoke-go/spoke"
+	"github.com/spoke-peer/spoke-go/internal/bench"
 )
 
 // benchFlags are the flags of spoke bench.
 type benchFlags struct {
 	link
 	pair bool
+	over string // the pair's transport
 	load bench.Load
 	size int
 	tool string
 	args string
 }
 
-// echoTool is the tool of the pair's host, which returns its arguments.
-const echoTool = "tools.spoke_bench.echo"
-
-// envelopeBytes is about what a signed envelope has beside its payload.
-const envelopeBytes = 320
-
 func newBench() *cobra.Command {
-	f := benchFlags{load: bench.Load{N: 20000, InFlight: 16}}
+	f := benchFlags{over: overWebSocket, load: bench.Load{N: 20000, InFlight: 16}}
 	cmd := &cobra.Command{
 		Use:   "bench [URL]",
 		Short: "Measure calls a second, beside what their signatures cost alone",
 		Long: `bench calls a tool many times and prints calls a second and the time that half of them
-and 99 of 100 took at most. --pair, the default, holds a session in this process, in
-memory; a URL measures a session with a peer. Without --tool the requests to a peer are
-for a tool that it does not have, which it refuses: any peer can be measured.
+and 99 of 100 took at most. --pair, the default, holds a session in this process: over a
+WebSocket on the loopback, or with --transport pipe in memory, which leaves the network
+out. A URL measures a session with a peer. Without --tool the requests to a peer are for a
+tool that it does not have, which it refuses: any peer can be measured.
 
-The floor is measured in the same run: two signs and two verifies for each call, of
-messages as large, with as many at once, using this machine alone.`,
+The floor is measured in the same run, in turns with the calls: two signs and two
+verifications for each call, of messages as large, with as many at once, using this
+machine alone. OF FLOOR is the median of these turns.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	f.link.register(cmd.Flags())
 	flags := cmd.Flags()
 	flags.BoolVar(&f.pair, "pair", false, "measure two peers in this process")
+	flags.StringVar(&f.over, "transport", f.over, "what is between the pair: ws or pipe")
 	flags.IntVarP(&f.load.N, "calls", "n", f.load.N, "how many calls to make")
 	flags.IntVarP(&f.load.InFlight, "concurrency", "c", f.load.InFlight, "how many calls are in flight")
 	flags.IntVar(&f.size, "size", 64, "bytes of argument")
@@ -57,6 +52,7 @@ messages as large, with as many at once, using this machine alone.`,
 	flags.StringVar(&f.args, "args", "", "arguments of the tool as JSON, in place of --size bytes")
 	cmd.MarkFlagsMutuallyExclusive("pair", "url")
 	cmd.MarkFlagsMutuallyExclusive("pair", "tool")
+	cmd.MarkFlagsMutuallyExclusive("transport", "url")
 	return cmd
 }
 
@@ -65,8 +61,11 @@ func (f *benchFlags) run(cmd *cobra.Command, args []string) error {
 	if f.load.N < 1 || f.load.InFlight < 1 || f.size < 0 {
 		return usagef("-n and -c are at least 1, --size at least 0")
 	}
-	if f.pair && len(args) > 0 {
-		return usagef("--pair measures no URL")
+	if f.over != overWebSocket && f.over != overPipe {
+		return usagef("--transport is ws or pipe, not %q", f.over)
+	}
+	if len(args) > 0 && (f.pair || cmd.Flags().Changed("transport")) {
+		return usagef("--pair and --transport measure no URL")
 	}
 	if !f.pair {
 		rest, err := f.begin(cmd, args)
@@ -87,7 +86,7 @@ func (f *benchFlags) run(cmd *cobra.Command, args []string) error {
 // payload is the arguments of each call.
 func (f *benchFlags) payload() (json.RawMessage, error) {
 	if f.args == "" {
-		return json.Marshal(map[string]string{"data": strings.Repeat("x", f.size)})
+		return bench.Text(f.size), nil
 	}
 	if _, err := connect.Canonicalize(json.RawMessage(f.args)); err != nil {
 		return nil, usagef("--args: %w", err)
@@ -95,9 +94,9 @@ func (f *benchFlags) payload() (json.RawMessage, error) {
 	return json.RawMessage(f.args), nil
 }
 
-// measure runs the session and then the floor.
+// measure runs the session and the floor.
 func (f *benchFlags) measure(ctx context.Context, payload json.RawMessage) error {
-	name, answer := "pair", len(payload)
+	name, answer := "pair/"+f.over, len(payload)
 	run := f.overPair
 	if f.url != "" && !f.pair {
 		name, run = f.url, f.overURL
@@ -105,18 +104,17 @@ func (f *benchFlags) measure(ctx context.Context, payload json.RawMessage) error
 			answer = 0
 		}
 	}
-	r, err := run(ctx, payload)
+	signatures, err := bench.Floor(bench.Envelope+len(payload), bench.Envelope+answer)
 	if err != nil {
 		return err
 	}
-	done := slow(f.output.err, "measuring the floor")
-	floor, err := bench.Floor(ctx, f.load, envelopeBytes+len(payload), envelopeBytes+answer)
-	done()
+	contest := bench.Contest{Load: f.load, Floor: signatures}
+	r, floor, err := run(ctx, payload, contest)
 	if err != nil {
 		return err
 	}
-	r.Name, r.Size, floor.Size = name, len(payload), len(payload)
-	r.OfFloor, floor.OfFloor = r.PerSec/floor.PerSec, 1
+	r.Name, r.Size = name, len(payload)
+	floor.Name, floor.Size = "ed25519 floor", len(payload)
 	return f.report(r, floor)
 }
 
@@ -141,50 +139,49 @@ func (f *benchFlags) report(results ...bench.Result) error {
 }
 
 // overURL measures a session with a peer.
-func (f *benchFlags) overURL(ctx context.Context, payload json.RawMessage) (r bench.Result, err error) {
+func (f *benchFlags) overURL(ctx context.Context, payload json.RawMessage, c bench.Contest) (r, floor bench.Result, err error) {
 	var wants []string
 	if f.tool != "" {
 		wants = []string{f.tool}
 	}
 	err = f.with(ctx, func(a *connect.RemoteAdapter) error {
-		r, err = f.calls(ctx, a.Session, f.tool, payload)
-		if err != nil {
+		c.Work = bench.Invoke(f.tool, payload, a)
+		if f.tool == "" {
+			c.Work = refused(a.Session, payload)
+		}
+		if r, floor, err = f.calls(ctx, c); err != nil {
 			return f.explained(err, a.Session, f.tool)
 		}
 		return nil
 	}, wants...)
-	return r, err
+	return r, floor, err
+}
+
+// refused returns a call that the peer refuses.
+func refused(s *connect.Session, payload json.RawMessage) bench.Call {
+	return func(ctx context.Context, _ int) error {
+		_, err := roundTrip(ctx, s, payload)
+		return err
+	}
 }
 
 // overPair measures a session between two peers in this process.
-func (f *benchFlags) overPair(ctx context.Context, payload json.RawMessage) (bench.Result, error) {
-	app, host, err := newPair(ctx)
+func (f *benchFlags) overPair(ctx context.Context, payload json.RawMessage, c bench.Contest) (r, floor bench.Result, err error) {
+	p, err := openPair(ctx, f.over, len(payload))
 	if err != nil {
-		return bench.Result{}, err
+		return r, floor, err
 	}
-	defer func() {
-		app.Close()
-		_, _ = app.Wait(), host.Wait() // both end by this side's close
-	}()
-	return f.calls(ctx, app.Session, echoTool, payload)
+	defer p.close()
+	c.Work = bench.Invoke(echoTool, payload, p.app)
+	return f.calls(ctx, c)
 }
 
-// calls makes the calls; without a tool they are refused.
-func (f *benchFlags) calls(ctx context.Context, s *connect.Session, tool string, payload json.RawMessage) (bench.Result, error) {
-	one := func(ctx context.Context, _ int) error {
-		_, err := s.InvokeTool(ctx, tool, payload)
-		return err
-	}
-	if tool == "" {
-		one = func(ctx context.Context, _ int) error {
-			_, err := roundTrip(ctx, s, payload)
-			return err
-		}
-	}
-	var done atomic.Int64
-	stop := f.progress(&done)
+// calls makes the calls and tells of their progress.
+func (f *benchFlags) calls(ctx context.Context, c bench.Contest) (r, floor bench.Result, err error) {
+	c.Done = new(atomic.Int64)
+	stop := f.progress(c.Done)
 	defer stop()
-	return bench.Run(ctx, f.load, &done, one)
+	return c.Run(ctx)
 }
 
 // progress says each second how far the calls are.
@@ -205,39 +202,3 @@ func (f *benchFlags) progress(done *atomic.Int64) (stop func()) {
 	}()
 	return func() { close(over); <-gone }
 }
-
-// newPair opens a session in memory; its host echoes.
-func newPair(ctx context.Context) (*connect.RemoteAdapter, *connect.Responder, error) {
-	me, err := connect.GenerateIdentity()
-	if err != nil {
-		return nil, nil, err
-	}
-	it, err := connect.GenerateIdentity()
-	if err != nil {
-		return nil, nil, err
-	}
-	m := baseManifest("spoke-bench", "spoke_bench")
-	m.Capabilities = added(m.Capabilities, echoTool)
-	near, far := connect.Pipe()
-	type accepted struct {
-		*connect.Responder
-		error
-	}
-	host := make(chan accepted, 1)
-	go func() {
-		r, err := connect.Accept(ctx, far, connect.ResponderConfig{Config: connect.Config{
-			Identity: it, Manifest: m, Allow: []connect.PeerID{me.PeerID()}, Tools: spoke.ToolHandlers{echoTool: echo},
-		}})
-		host <- accepted{r, err}
-	}()
-	app, err := connect.Dial(ctx, near, connect.DialConfig{Config: connect.Config{
-		Identity: me, Manifest: m, Allow: []connect.PeerID{it.PeerID()},
-	}, Remote: it.PeerID()})
-	other := <-host
-	if err := errors.Join(err, other.error); err != nil {
-		return nil, nil, &connectError{err}
-	}
-	return app, other.Responder, nil
-}
-
-func echo(_ context.Context, args json.RawMessage) (any, error) { return args, nil }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/bench"
+	"github.com/spoke-peer/spoke-go/internal/bench"
 )
 
 func TestEveryCallIsMadeAndMeasured(t *testing.T) {
@@ -52,11 +52,4 @@ func TestTheFirstErrorEndsTheRun(t *testing.T) {
 	broken := errors.New("broken")
 	_, err := bench.Run(t.Context(), bench.Load{N: 1000, InFlight: 4}, nil, func(context.Context, int) error { return broken })
 	assert.ErrorIs(t, err, broken)
-}
-
-func TestTheFloorMakesAsManyCalls(t *testing.T) {
-	r, err := bench.Floor(t.Context(), bench.Load{N: 5, InFlight: 2}, 100, 10)
-	require.NoError(t, err)
-	assert.Equal(t, 5, r.N)
-	assert.Positive(t, r.PerSec)
 }

@@ -1,27 +1,27 @@
 package connect_test
 
 import (
+	"fmt"
 	"testing"
 
-	"github.com/spoke-peer/spoke-go/connect"
+	"github.com/spoke-peer/spoke-go/internal/bench/benchtest"
 )
 
-func BenchmarkInvokePipe(b *testing.B) {
+// small is the arguments of a small round trip.
+var small = raw(`{"count":2,"sides":6}`)
+
+// BenchmarkInvoke is a signed round trip in memory.
+func BenchmarkInvoke(b *testing.B) {
 	l := connectPair(b, dialConfig(), responderConfig())
 	defer l.close()
-	invokeLoop(b, l.app.Session)
-}
-
-func invokeLoop(b *testing.B, s *connect.Session) {
-	args := raw(`{"count":2,"sides":6}`)
-	b.ReportAllocs()
-	b.ResetTimer()
-	b.SetParallelism(16)
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if _, err := s.InvokeTool(b.Context(), echoTool, args); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+	for _, n := range []int{1, 4, 16, 64} {
+		b.Run(fmt.Sprintf("pipe/inflight=%d", n), func(b *testing.B) {
+			benchtest.Invokes(b, benchtest.Echo(b, echoTool, small, n, l.app))
+		})
+	}
+	for _, n := range []int{2, 16, 64} {
+		b.Run(fmt.Sprintf("pipe/both-ways/inflight=%d", n), func(b *testing.B) {
+			benchtest.Invokes(b, benchtest.Echo(b, echoTool, small, n, l.app, l.host))
+		})
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spoke-peer/spoke-go/internal/bench/benchtest"
 	"github.com/spoke-peer/spoke-go/manifest"
 	"github.com/spoke-peer/spoke-go/spoke"
 	"github.com/spoke-peer/spoke-go/tools"
@@ -40,25 +41,29 @@ func loop(b *testing.B, f func() error) {
 	}
 }
 
-// What a call costs without a registry: decode, call, encode.
-func BenchmarkPlainFunction(b *testing.B) {
-	loop(b, func() error {
+// plain is what a call costs without a registry: decode, call, encode.
+func plain(ctx context.Context) func() error {
+	return func() error {
 		var in rollArgs
 		if err := json.Unmarshal(rollText, &in); err != nil {
 			return err
 		}
-		out, err := roll(b.Context(), in)
+		out, err := roll(ctx, in)
 		if err != nil {
 			return err
 		}
 		_, err = json.Marshal(out)
 		return err
-	})
+	}
 }
 
+func BenchmarkPlainFunction(b *testing.B) { loop(b, plain(b.Context())) }
+
+// The plain function is the floor.
 func BenchmarkTypedCall(b *testing.B) {
 	r := open(b, tools.New(rollID, "Roll dice.", roll))
-	loop(b, func() error { _, err := r.InvokeTool(b.Context(), rollID, rollText); return err })
+	call := func() error { _, err := r.InvokeTool(b.Context(), rollID, rollText); return err }
+	benchtest.Function(b, call, plain(b.Context()))
 }
 
 // The same with schemas that accept everything, which cost nothing to check.

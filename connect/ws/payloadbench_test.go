@@ -74,20 +74,8 @@ func costOfByte(tb testing.TB, app bench.Invoker, size int) float64 {
 	work, _, err := bench.Contest{
 		Load: bench.Load{N: 6, InFlight: 1}, Rounds: 3,
 		Work:  bench.Invoke(echoTool, bench.Text(size), app),
-		Floor: repeat(size/piece, bench.Invoke(echoTool, bench.Text(piece), app)),
+		Floor: bench.Repeat(size/piece, bench.Invoke(echoTool, bench.Text(piece), app)),
 	}.Run(context.Background())
 	require.NoError(tb, err)
 	return work.P50OfFloor
-}
-
-// repeat returns a call that is n of the calls.
-func repeat(n int, call bench.Call) bench.Call {
-	return func(ctx context.Context, worker int) error {
-		for range n {
-			if err := call(ctx, worker); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 }

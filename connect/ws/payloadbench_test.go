@@ -42,7 +42,7 @@ func BenchmarkPayload(b *testing.B) {
 			b.SetBytes(int64(p.size))
 			peak, cost := 0.0, 0.0
 			if p.size >= mib {
-				peak, cost = peakOf(b, app, p.size), costOfByte(b, app, p.size)
+				peak, cost = peakOf(b, app, p.size), costOfByte(b, app, p.size, 6)
 			}
 			benchtest.Invokes(b, benchtest.Echo(b, echoTool, bench.Text(p.size), 1, app))
 			if p.size >= mib {
@@ -67,12 +67,12 @@ func peakOf(tb testing.TB, app bench.Invoker, size int) float64 {
 }
 
 // costOfByte returns what a byte of a payload of the size costs by what one costs that
-// comes in payloads of 64 KiB. It takes the typical call of each.
-func costOfByte(tb testing.TB, app bench.Invoker, size int) float64 {
+// comes in payloads of 64 KiB. It takes the typical one of so many calls.
+func costOfByte(tb testing.TB, app bench.Invoker, size, calls int) float64 {
 	tb.Helper()
 	const piece = 64 * kib
 	work, _, err := bench.Contest{
-		Load: bench.Load{N: 6, InFlight: 1}, Rounds: 3,
+		Load: bench.Load{N: calls, InFlight: 1}, Rounds: calls / 2,
 		Work:  bench.Invoke(echoTool, bench.Text(size), app),
 		Floor: bench.Repeat(size/piece, bench.Invoke(echoTool, bench.Text(piece), app)),
 	}.Run(context.Background())

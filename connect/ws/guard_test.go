@@ -1,0 +1,109 @@
+package ws_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/spoke-peer/spoke-go/internal/bench"
+	"github.com/spoke-peer/spoke-go/internal/bench/benchtest"
+)
+
+// What the guards hold. Each is a ratio within one run, well off what a quiet machine
+// measures: they notice a gain that was lost, not a busy machine.
+const (
+	leastOfFloorAt4  = 0.5
+	leastOfFloorAt16 = 0.6
+	leastOfFloorAt64 = 0.6
+	mostP50OfFloor   = 2.5
+	leastOfHandshake = 0.18
+
+	mostObjects = 20.0    // of a small round trip, both sides together
+	mostBytes   = 2 * kib // likewise
+
+	mostCostOfByte     = 2.0 // at 4 MiB, by that at 64 KiB
+	mostPeak           = 8.0 // at 4 MiB, in payloads and per side
+	mostCostOfSessions = 1.5 // at 1,000 sessions, by that at one
+)
+
+// guardCalls is how many calls a guard makes to measure.
+const guardCalls = 3000
+
+func TestGuardASessionIsNotFarFromTheCostOfItsSignatures(t *testing.T) {
+	benchtest.Guarded(t)
+	app, _ := newHandled(t, serverConfig(), nil).dial(t, dialConfig())
+	defer hangUp(t, app.Session)
+	for _, c := range []struct {
+		name     string
+		inFlight int
+		least    float64
+	}{
+		{"with 4 in flight", 4, leastOfFloorAt4},
+		{"with 16 in flight", 16, leastOfFloorAt16},
+		{"with 64 in flight", 64, leastOfFloorAt64},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			benchtest.AtLeast(t, c.least, func() (float64, error) {
+				return ofFloor(t, app, c.inFlight, guardCalls).OfFloor, nil
+			})
+		})
+	}
+	t.Run("with one in flight, by the time that half of the calls take", func(t *testing.T) {
+		benchtest.AtMost(t, mostP50OfFloor, func() (float64, error) {
+			return ofFloor(t, app, 1, guardCalls/3).P50OfFloor, nil
+		})
+	})
+}
+
+func ofFloor(t *testing.T, app bench.Invoker, inFlight, calls int) bench.Result {
+	t.Helper()
+	return outcomeOf(t, benchtest.Echo(t, echoTool, small, inFlight, app), calls)
+}
+
+// outcomeOf returns how the contest ends with so many calls.
+func outcomeOf(t *testing.T, c bench.Contest, calls int) bench.Result {
+	t.Helper()
+	c.N = calls
+	work, _, err := c.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return work
+}
+
+func TestGuardASmallRoundTripTakesLittleMemory(t *testing.T) {
+	benchtest.Guarded(t)
+	app, _ := newHandled(t, serverConfig(), nil).dial(t, dialConfig())
+	defer hangUp(t, app.Session)
+	benchtest.Allocates(t, mostObjects, mostBytes, bench.Invoke(echoTool, small, app))
+}
+
+func TestGuardAByteOfALargePayloadCostsWhatOneOfASmallPayloadCosts(t *testing.T) {
+	benchtest.Guarded(t)
+	app := largeSession(t)
+	benchtest.AtMost(t, mostCostOfByte, func() (float64, error) { return costOfByte(t, app, 4*mib, 12), nil })
+}
+
+func TestGuardALargePayloadIsHeldInFewCopies(t *testing.T) {
+	benchtest.Guarded(t)
+	app := largeSession(t)
+	benchtest.AtMost(t, mostPeak, func() (float64, error) { return peakOf(t, app, 4*mib), nil })
+}
+
+func TestGuardACallAmongManySessionsCostsWhatOneCosts(t *testing.T) {
+	benchtest.Guarded(t)
+	apps := openSessions(t, 1000)
+	benchtest.AtMost(t, mostCostOfSessions, func() (float64, error) {
+		return 1 / outcomeOf(t, amongSessions(apps), guardCalls).OfFloor, nil
+	})
+}
+
+func TestGuardAHandshakeIsNotFarFromTheCostOfItsSignatures(t *testing.T) {
+	benchtest.Guarded(t)
+	const calls = 1600
+	door := newDoor(t)
+	benchtest.AtLeast(t, leastOfHandshake, func() (float64, error) {
+		c := door.contest(t, calls)
+		c.InFlight = 16
+		return outcomeOf(t, c, calls).OfFloor, nil
+	})
+}

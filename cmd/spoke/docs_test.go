@@ -128,6 +128,7 @@ func (s *terminal) session(block string) string {
 }
 
 func TestTheSessionOfTheDocumentationIsWhatTheCommandsPrint(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile(cliPage)
 	require.NoError(t, err)
 	head, rest, ok := strings.Cut(string(page), "```console\n")
@@ -137,7 +138,7 @@ func TestTheSessionOfTheDocumentationIsWhatTheCommandsPrint(t *testing.T) {
 	require.Greater(t, strings.Count(block, "\n$ "), 5, "the session lost its commands")
 
 	s := &terminal{t: t, dir: t.TempDir(), address: freeAddress(t), ids: make(map[string]string)}
-	s.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir}
+	s.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, noExitSleep}
 	got := s.session(block)
 	if *update {
 		require.NoError(t, os.WriteFile(cliPage, []byte(head+"```console\n"+got+"```\n"+tail), 0o644))

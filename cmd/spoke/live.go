@@ -127,6 +127,7 @@ type door struct {
 	server   *http.Server
 	visitors chan connect.Transport
 	await    time.Duration
+	closed   chan struct{}
 }
 
 func openDoor(address string, await time.Duration) (*door, error) {
@@ -134,7 +135,7 @@ func openDoor(address string, await time.Duration) (*door, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &door{listener: listener, visitors: make(chan connect.Transport), await: await}
+	d := &door{listener: listener, visitors: make(chan connect.Transport), await: await, closed: make(chan struct{})}
 	d.server = &http.Server{Handler: http.HandlerFunc(d.enter), ReadHeaderTimeout: await}
 	go d.server.Serve(listener) // ends with close
 	return d, nil
@@ -150,6 +151,8 @@ func (d *door) enter(w http.ResponseWriter, r *http.Request) {
 	case d.visitors <- t:
 	case <-time.After(d.await):
 		t.Close()
+	case <-d.closed:
+		t.Close()
 	}
 }
 
@@ -164,4 +167,8 @@ func (d *door) next(ctx context.Context) (connect.Transport, error) {
 	}
 }
 
-func (d *door) close() { d.server.Close() }
+// close turns away who waits.
+func (d *door) close() {
+	d.server.Close()
+	close(d.closed)
+}

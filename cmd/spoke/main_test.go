@@ -57,6 +57,7 @@ func vectorDir(t testing.TB, names ...string) string {
 }
 
 func TestConformancePrintsALinePerGroupAndSucceeds(t *testing.T) {
+	t.Parallel()
 	r := spokeCommand(t, "conformance")
 	assert.Zero(t, r.status, "%s", r.stdout)
 	index, err := vectors.ReadIndex(vectors.Files())
@@ -69,6 +70,7 @@ func TestConformancePrintsALinePerGroupAndSucceeds(t *testing.T) {
 }
 
 func TestConformanceRunsADirectoryUnderEitherSpellingOfTheFlag(t *testing.T) {
+	t.Parallel()
 	dir := vectorDir(t, "tool_ids.json", unknownGroup)
 	for _, args := range [][]string{{"-vectors", dir}, {"--vectors", dir}, {"-vectors=" + dir}, {"--vectors=" + dir}} {
 		r := spokeCommand(t, append([]string{"conformance"}, args...)...)
@@ -79,6 +81,7 @@ func TestConformanceRunsADirectoryUnderEitherSpellingOfTheFlag(t *testing.T) {
 }
 
 func TestConformanceFailsWithAStatusThatSaysWhy(t *testing.T) {
+	t.Parallel()
 	broken := vectorDir(t, "tool_ids.json")
 	path := filepath.Join(broken, "tool_ids.json")
 	text, err := os.ReadFile(path)
@@ -122,6 +125,7 @@ func TestConformanceFailsWithAStatusThatSaysWhy(t *testing.T) {
 }
 
 func TestConformanceForMachines(t *testing.T) {
+	t.Parallel()
 	r := spokeCommand(t, "conformance", "-json", "-group", "jcs,escapes")
 	assert.Zero(t, r.status)
 	var report struct {
@@ -134,6 +138,7 @@ func TestConformanceForMachines(t *testing.T) {
 }
 
 func TestLongFlagsTakeOneDashOrTwo(t *testing.T) {
+	t.Parallel()
 	assert.Equal(t,
 		[]string{"conformance", "--json", "--vectors=a-b", "-h", "--x", "-5", "-", "--", "-json"},
 		doubleDashed([]string{"conformance", "-json", "-vectors=a-b", "-h", "--x", "-5", "-", "--", "-json"}))
@@ -174,6 +179,7 @@ func keyFile(t testing.TB) (string, *connect.Identity) {
 }
 
 func TestConformanceJudgesAResponder(t *testing.T) {
+	t.Parallel()
 	key, app := keyFile(t)
 	url, id := host(t, app)
 	r := spokeCommand(t, "conformance", "-dial", url, "-key", key, "-peer", string(id.PeerID()), "-timeout", "30s", "-json")
@@ -226,6 +232,7 @@ func background(t *testing.T, args ...string) (url string, wait func() result) {
 }
 
 func TestConformanceJudgesADialerThatComesAgainAndAgain(t *testing.T) {
+	t.Parallel()
 	key, me := keyFile(t)
 	app, err := connect.GenerateIdentity()
 	require.NoError(t, err)
@@ -273,6 +280,7 @@ func dialAndStay(ctx context.Context, url string, app *connect.Identity, host co
 var memory = connect.NewNonceStore(0)
 
 func TestARecordedSessionReplays(t *testing.T) {
+	t.Parallel()
 	key, app := keyFile(t)
 	target, id := host(t, app)
 	file := filepath.Join(t.TempDir(), "session.jsonl")
@@ -305,6 +313,7 @@ func TestARecordedSessionReplays(t *testing.T) {
 }
 
 func TestAWriterThatFailsIsAnError(t *testing.T) {
+	t.Parallel()
 	var stderr bytes.Buffer
 	assert.Equal(t, 1, run(t.Context(), []string{"conformance", "-group", "dispatch"}, full{}, &stderr))
 	assert.Contains(t, stderr.String(), "disk full")

@@ -28,6 +28,7 @@ func TestOnlyWhatTakesLongIsTold(t *testing.T) {
 }
 
 func TestNothingIsColouredThatIsNoTerminal(t *testing.T) {
+	t.Parallel()
 	assert.Equal(t, "x", paint(&bytes.Buffer{}, red, "x"))
 	file, err := os.CreateTemp(t.TempDir(), "")
 	assert.NoError(t, err)
@@ -36,6 +37,7 @@ func TestNothingIsColouredThatIsNoTerminal(t *testing.T) {
 }
 
 func TestEveryPortThatTheShellCompletesExists(t *testing.T) {
+	t.Parallel()
 	for _, op := range portOps {
 		_, ok := connect.PortCapability(op)
 		assert.True(t, ok, op)

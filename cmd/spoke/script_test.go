@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 
 	"github.com/spoke-peer/spoke-go/connect"
 	"github.com/spoke-peer/spoke-go/connect/ws"
@@ -23,7 +24,23 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"spoke": main, "caller": caller})
+	testscript.Main(leakChecked{m}, map[string]func(){"spoke": main, "caller": caller})
+}
+
+// leakChecked fails tests that leave a goroutine.
+type leakChecked struct{ *testing.M }
+
+// Run implements testscript.TestingM.
+func (m leakChecked) Run() int {
+	status := m.M.Run()
+	if status != 0 {
+		return status
+	}
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
 }
 
 // TestScripts runs the command as a user does. Beside the usual commands of a script
@@ -45,12 +62,16 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// noExitSleep lets a program of a race run end at once. Otherwise the race detector waits
+// for a second at the end of each that succeeds, for races at that moment.
+const noExitSleep = "GORACE=atexit_sleep_ms=0"
+
 type programsKey struct{}
 
 // setup makes two keys and empties the settings.
 func setup(env *testscript.Env) error {
 	env.Values[programsKey{}] = make(map[string]*program)
-	env.Vars = append(env.Vars, "XDG_CONFIG_HOME="+env.WorkDir+"/config")
+	env.Vars = append(env.Vars, "XDG_CONFIG_HOME="+env.WorkDir+"/config", noExitSleep)
 	for _, name := range []string{"HOST", "APP", "STRANGER"} {
 		id, err := connect.CreateIdentity(env.WorkDir+"/"+strings.ToLower(name)+".key", nil)
 		if err != nil {
@@ -108,7 +129,7 @@ func command(ts *testscript.TestScript, args []string) *exec.Cmd {
 	ts.Check(err)
 	cmd := exec.Command(path, args[1:]...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "WORK", "XDG_CONFIG_HOME"} {
+	for _, name := range []string{"PATH", "HOME", "WORK", "XDG_CONFIG_HOME", "GORACE"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	return cmd

@@ -56,9 +56,9 @@ const (
 	grace = time.Second
 )
 
-// Run serves one call; it is a [spoke.ToolHandler]. The command ends with ctx. A
-// command that fails, or whose output is not JSON, is a reject; the last line of its
-// stderr is the message.
+// Run serves one call; it is a [spoke.ToolHandler]. With ctx ends the command and, where
+// processes have groups, what it has started. A command that fails, or whose output is
+// not JSON, is a reject; the last line of its stderr is the message.
 func (c Command) Run(ctx context.Context, args json.RawMessage) (any, error) {
 	var stdout, stderr limited
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
@@ -68,7 +68,9 @@ func (c Command) Run(ctx context.Context, args json.RawMessage) (any, error) {
 		cmd.Env = append(cmd.Env, "SPOKE_CALLER="+caller.PeerID)
 	}
 	cmd.WaitDelay = grace
-	if err := cmd.Run(); err != nil {
+	ownGroup(cmd)
+	// Something that the command left running may keep its output open.
+	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		return nil, failure(ctx, err, stderr.text.String())
 	}
 	if stdout.lost {

@@ -21,6 +21,12 @@ func run(t *testing.T, ctx context.Context, line string) (any, error) {
 	return c.Run(ctx, json.RawMessage(`{"n":1}`))
 }
 
+func asJSON(t *testing.T, result any) json.RawMessage {
+	t.Helper()
+	require.IsType(t, json.RawMessage{}, result)
+	return result.(json.RawMessage)
+}
+
 func TestACommandIsSplitIntoWords(t *testing.T) {
 	c, err := exectool.Parse(`tools.a.b=sh -c 'echo "$X" = y'`)
 	require.NoError(t, err)
@@ -38,7 +44,7 @@ func TestArgumentsGoInAndTheResultComesOut(t *testing.T) {
 	assert.Equal(t, json.RawMessage(`{"n":1}`), result)
 	result, err = run(t, ctx, `sh -c 'echo "[\"$SPOKE_TOOL\",\"$SPOKE_CALLER\"]"'`)
 	require.NoError(t, err)
-	assert.JSONEq(t, `["tools.a.b","somebody"]`, string(result.(json.RawMessage)))
+	assert.JSONEq(t, `["tools.a.b","somebody"]`, string(asJSON(t, result)))
 }
 
 func TestACommandThatFailsIsAFailureOfTheTool(t *testing.T) {

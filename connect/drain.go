@@ -1,6 +1,24 @@
 package connect
 
-// drain ends the session for cause as soon as it is idle: nothing is served, no invoke
+import "context"
+
+// Shutdown is a [Session.Close] that waits: the peer's requests that are being served
+// and the invokes of this side that wait finish first, and new requests are answered
+// with kind overloaded meanwhile. It returns nil when the session is over. When ctx ends
+// first, the session is closed at once and ctx's error is returned. A handler must not
+// call it on its own session: it would wait for itself.
+func (s *Session) Shutdown(ctx context.Context) error {
+	s.drain(nil)
+	select {
+	case <-s.Done():
+		return nil
+	case <-ctx.Done():
+		s.Close()
+		return ctx.Err()
+	}
+}
+
+// drain ends the session for cause, nil when it is this side's wish alone, as soon as it is idle: nothing is served, no invoke
 // of ours is under way and no reply waits to be written. Until then the peer's new
 // requests are refused, and invokes of ours work.
 func (s *Session) drain(cause error) {

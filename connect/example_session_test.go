@@ -137,3 +137,20 @@ func ExampleSession_Wait() {
 	// <nil>
 	// true
 }
+
+func ExampleSession_Shutdown() {
+	ctx := context.Background()
+	app, host := exampleSession(ctx)
+	answer := make(chan error)
+	_ = app.RegisterToolHandler(toyworld.RollDiceID, func(context.Context, json.RawMessage) (any, error) {
+		go func() { answer <- app.Shutdown(ctx) }() // not from the handler itself
+		return map[string]any{"rolls": []int{4}, "total": 4}, nil
+	})
+
+	result, _ := host.InvokeTool(ctx, toyworld.RollDiceID, map[string]int{"count": 1})
+	fmt.Println(string(result))
+	fmt.Println(<-answer)
+	// Output:
+	// {"rolls":[4],"total":4}
+	// <nil>
+}

@@ -38,6 +38,10 @@ type RedialConfig struct {
 	// OnState is told of each change of state, one after the other, and why: the error
 	// that ended the last attempt or session, or nil. It must return soon.
 	OnState func(State, error)
+
+	// OnDelay is told before each wait how long it will be. It comes after the OnState
+	// of the same end, and must return soon as well.
+	OnDelay func(time.Duration)
 }
 
 func (c *RedialConfig) setDefaults() {
@@ -49,6 +53,9 @@ func (c *RedialConfig) setDefaults() {
 	}
 	if c.OnState == nil {
 		c.OnState = func(State, error) {}
+	}
+	if c.OnDelay == nil {
+		c.OnDelay = func(time.Duration) {}
 	}
 }
 

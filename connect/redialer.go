@@ -127,6 +127,7 @@ func (r *Redialer) attempt(ctx context.Context) (time.Duration, error) {
 func (r *Redialer) sleep(ctx context.Context, delays *backoff.ExponentialBackOff, err error) bool {
 	delay := delays.NextBackOff()
 	r.ep.Logger.Info("will dial again", "peer", string(r.check.Peer), "delay", delay, "error", loggable(err))
+	r.cfg.OnDelay(delay)
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {

@@ -165,7 +165,8 @@ func TestRedialerKeepsASessionUp(t *testing.T) {
 }
 
 func TestRedialerWaitsLongerAndLongerAndByChance(t *testing.T) {
-	redialed(t, nil, func(t *testing.T, n *network, s *connect.Server, r *redialing) {
+	told := make(chan time.Duration, 100)
+	redialed(t, func(cfg *connect.RedialConfig) { cfg.OnDelay = func(delay time.Duration) { told <- delay } }, func(t *testing.T, n *network, s *connect.Server, r *redialing) {
 		synctest.Wait()
 		n.to(nil)
 		<-time.After(10 * time.Minute)
@@ -177,6 +178,7 @@ func TestRedialerWaitsLongerAndLongerAndByChance(t *testing.T) {
 		for i := 1; i < len(attempts); i++ {
 			waits = append(waits, attempts[i].Sub(attempts[i-1]))
 			assert.InDelta(t, want, waits[i-1], float64(want)/2+1e6, "wait %d", i)
+			assert.Equal(t, waits[i-1], <-told, "wait %d was told", i)
 			want = min(want*3/2, 30*time.Second)
 		}
 		assert.Greater(t, len(waits), 20)

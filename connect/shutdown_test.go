@@ -3,6 +3,7 @@ package connect_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -209,5 +210,53 @@ func TestCloseEndsEverySessionAtOnce(t *testing.T) {
 			l.app.Wait()
 		}
 		require.NoError(t, s.Shutdown(t.Context()))
+	})
+}
+
+func TestASessionThatShutsDown(t *testing.T) {
+	// busy runs f with a session whose dialer serves a request until release is closed.
+	busy := func(t *testing.T, f func(t *testing.T, l link, call *invocation, release chan struct{})) {
+		bubble(t, func(t *testing.T) {
+			release := make(chan struct{})
+			dial := dialConfig()
+			dial.Tools = spoke.ToolHandlers{slowTool: held(release), echoTool: echo}
+			s := newServer(t, serverConfig())
+			defer closeServer(t, s)
+			l := joined(t, s, dial)
+			call := start(connect.WithInvokeTimeout(t.Context(), -1), l.host.Session, slowTool)
+			synctest.Wait()
+			f(t, l, call, release)
+		})
+	}
+
+	t.Run("lets what runs finish, serves nothing else, and says goodbye", func(t *testing.T) {
+		busy(t, func(t *testing.T, l link, call *invocation, release chan struct{}) {
+			down := make(chan error, 1)
+			go func() { down <- l.app.Shutdown(t.Context()) }()
+			synctest.Wait()
+			_, err := l.host.InvokeTool(t.Context(), echoTool, nil)
+			requireReject(t, err, spoke.CodeInternalError, map[string]any{"kind": "overloaded"})
+			assert.Empty(t, down)
+			close(release)
+			_, err = call.wait()
+			require.NoError(t, err)
+			require.NoError(t, <-down)
+			assert.NoError(t, l.app.Wait(), "this side wanted it")
+			assert.ErrorIs(t, l.host.Wait(), io.EOF)
+			assert.NoError(t, l.app.Shutdown(t.Context()), "again")
+		})
+	})
+
+	t.Run("closes when its context ends", func(t *testing.T) {
+		busy(t, func(t *testing.T, l link, call *invocation, _ chan struct{}) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			began := time.Now()
+			assert.ErrorIs(t, l.app.Shutdown(ctx), context.DeadlineExceeded)
+			assert.Equal(t, time.Minute, time.Since(began))
+			_, err := call.wait()
+			assert.Equal(t, spoke.KindSessionClosed, spoke.KindOf(err))
+			assert.NoError(t, l.app.Wait())
+		})
 	})
 }

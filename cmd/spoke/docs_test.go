@@ -79,20 +79,14 @@ func (s *terminal) command(line string) *exec.Cmd {
 
 func (s *terminal) background(line string) string {
 	line = strings.Replace(line, "spoke serve", "spoke serve --listen "+s.address, 1)
-	cmd, out := s.command(line), newWatched()
+	cmd, out := s.command(line), new(watched)
 	cmd.Stdout = out
 	require.NoError(s.t, cmd.Start())
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
 	s.t.Cleanup(func() { _ = cmd.Process.Signal(syscall.SIGTERM); <-ended })
-	select {
-	case <-out.url:
-	case <-ended:
-		require.Fail(s.t, "the host ended", "%s", line)
-	}
-	out.mu.Lock()
-	defer out.mu.Unlock()
-	return out.all.String()
+	require.NotEmpty(s.t, out.until(addressPattern, ended), "the host ended: %s", line)
+	return out.String()
 }
 
 // documented is output with what changes replaced, and learns new ids from it.

@@ -70,9 +70,9 @@ func isURL(text string) bool {
 }
 
 // open connects. Wants are tools of the peer's that this side will call; a tool can be
-// called only if both sides list it. Own are the tools that this side offers.
-func (l *link) open(ctx context.Context, own *tools.Registry, wants ...string) (*connect.RemoteAdapter, error) {
-	cfg, err := l.dialConfig(own, wants)
+// called only if both sides list it.
+func (l *link) open(ctx context.Context, wants ...string) (*connect.RemoteAdapter, error) {
+	cfg, err := l.dialConfig(nil, wants)
 	if err != nil {
 		return nil, err
 	}
@@ -80,16 +80,24 @@ func (l *link) open(ctx context.Context, own *tools.Registry, wants ...string) (
 	defer done()
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	transport, err := ws.Dial(ctx, l.url, &ws.DialOptions{HandshakeTimeout: l.timeout})
+	tap, err := l.reach(ctx)
 	if err != nil {
-		return nil, &connectError{&advisedError{err, "see that the host runs and listens at " + l.url}}
+		return nil, l.advise(err, cfg, "")
 	}
-	tap := wiretap.New(transport, true, l.frames())
 	adapter, err := connect.Dial(ctx, tap, cfg)
 	if err != nil {
 		return nil, l.advise(err, cfg, tap.Met())
 	}
 	return adapter, nil
+}
+
+// reach opens a connection to the host, without a session.
+func (l *link) reach(ctx context.Context) (*wiretap.Tap, error) {
+	transport, err := ws.Dial(ctx, l.url, &ws.DialOptions{HandshakeTimeout: l.timeout})
+	if err != nil {
+		return nil, err
+	}
+	return wiretap.New(transport, true, l.frames()), nil
 }
 
 func (l *link) frames() func(wiretap.Frame) {
@@ -161,23 +169,6 @@ func loadManifest(path string) (m spoke.HostCapabilityManifest, err error) {
 	return m, nil
 }
 
-// advise says what to do about a handshake that failed. Met is who answered.
-func (l *link) advise(err error, cfg connect.DialConfig, met connect.PeerID) error {
-	handshake, ok := errors.AsType[*connect.HandshakeError](err)
-	switch {
-	case !ok:
-		return &connectError{err}
-	case handshake.Kind == connect.HandshakeConfig:
-		return &usageError{&advisedError{err, fmt.Sprintf("the key of %s is that of %s", l.key, cfg.Identity.PeerID())}}
-	case met != "" && met != cfg.Remote:
-		err = &advisedError{err, fmt.Sprintf("the key that answered is that of %s; if you trust it, use --peer %s", met, met)}
-	case met == "" && (handshake.Code == connect.CodeTransport || handshake.Code == connect.CodeTimeout):
-		err = &advisedError{err, "the peer told nothing, as it does to peers that it does not know; let it allow this one: --allow " +
-			string(cfg.Identity.PeerID())}
-	}
-	return &connectError{err}
-}
-
 // explained says what to do about a tool or a port that the peer refused.
 func (l *link) explained(err error, s *connect.Session, op string) error {
 	reject, ok := errors.AsType[*spoke.Reject](err)
@@ -199,7 +190,7 @@ func (l *link) explained(err error, s *connect.Session, op string) error {
 
 // with opens a session for one piece of work and closes it.
 func (l *link) with(ctx context.Context, work func(*connect.RemoteAdapter) error, wants ...string) error {
-	adapter, err := l.open(ctx, nil, wants...)
+	adapter, err := l.open(ctx, wants...)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -144,8 +143,8 @@ func TestLongFlagsTakeOneDashOrTwo(t *testing.T) {
 		doubleDashed([]string{"conformance", "-json", "-vectors=a-b", "-h", "--x", "-5", "-", "--", "-json"}))
 }
 
-// host is this library's responder behind a WebSocket server.
-func host(t testing.TB, app *connect.Identity) (url string, id *connect.Identity) {
+// toyHost is this library's responder behind a WebSocket server.
+func toyHost(t testing.TB, app *connect.Identity) (url string, id *connect.Identity) {
 	t.Helper()
 	id, err := connect.GenerateIdentity()
 	require.NoError(t, err)
@@ -181,7 +180,7 @@ func keyFile(t testing.TB) (string, *connect.Identity) {
 func TestConformanceJudgesAResponder(t *testing.T) {
 	t.Parallel()
 	key, app := keyFile(t)
-	url, id := host(t, app)
+	url, id := toyHost(t, app)
 	r := spokeCommand(t, "conformance", "-dial", url, "-key", key, "-peer", string(id.PeerID()), "-timeout", "30s", "-json")
 	var report live.Report
 	require.NoError(t, json.Unmarshal([]byte(r.stdout), &report), "%s", r.stderr)
@@ -192,43 +191,20 @@ func TestConformanceJudgesAResponder(t *testing.T) {
 	assert.Contains(t, r.stderr, string(app.PeerID()))
 }
 
-// notice is a writer that hands on the first address that is written to it.
-type notice struct {
-	mu    sync.Mutex
-	text  strings.Builder
-	url   chan string
-	found bool
-}
-
-var addressPattern = regexp.MustCompile(`ws://\S+`)
-
-func (n *notice) Write(p []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.text.Write(p)
-	if url := addressPattern.FindString(n.text.String()); url != "" && !n.found {
-		n.found = true
-		n.url <- url
-	}
-	return len(p), nil
-}
-
 // background runs a command that listens and returns its address and how to await it.
 func background(t *testing.T, args ...string) (url string, wait func() result) {
 	t.Helper()
-	stderr := &notice{url: make(chan string, 1)}
-	done := make(chan result, 1)
+	stderr, ended := new(watched), make(chan struct{})
+	var r result
 	go func() {
+		defer close(ended)
 		var stdout bytes.Buffer
-		status := run(t.Context(), args, &stdout, stderr)
-		done <- result{status: status, stdout: stdout.String()}
+		r.status = run(t.Context(), args, &stdout, stderr)
+		r.stdout = stdout.String()
 	}()
-	select {
-	case url = <-stderr.url:
-	case r := <-done:
-		t.Fatalf("the command ended: %+v %s", r, stderr.text.String())
-	}
-	return url, func() result { return <-done }
+	url = stderr.until(addressPattern, ended)
+	require.NotEmpty(t, url, "the command ended: %s", stderr)
+	return url, func() result { <-ended; return r }
 }
 
 func TestConformanceJudgesADialerThatComesAgainAndAgain(t *testing.T) {
@@ -282,7 +258,7 @@ var memory = connect.NewNonceStore(0)
 func TestARecordedSessionReplays(t *testing.T) {
 	t.Parallel()
 	key, app := keyFile(t)
-	target, id := host(t, app)
+	target, id := toyHost(t, app)
 	file := filepath.Join(t.TempDir(), "session.jsonl")
 	url, wait := background(t, "transcript", "record", "-dial", target, "-out", file)
 	transport, err := ws.Dial(t.Context(), url, nil)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -18,13 +19,28 @@ import (
 type offer struct {
 	lines   []string
 	timeout time.Duration
+	grace   time.Duration // for calls that run at the end
 }
 
-const defaultExecTimeout = 30 * time.Second
+const (
+	defaultExecTimeout = 30 * time.Second
+	defaultGrace       = 5 * time.Second
+)
 
 func (f *offer) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.lines, "exec", nil, "offer a command as a tool, tools.NAMESPACE.TOOL=COMMAND: JSON arguments on its stdin, JSON result on its stdout; may be given again")
 	flags.DurationVar(&f.timeout, "exec-timeout", defaultExecTimeout, "how long a command may run")
+	flags.DurationVar(&f.grace, "grace", defaultGrace, "how long calls may go on after an interrupt")
+}
+
+// patience says what is waited for at the end.
+func (f *offer) patience() string {
+	return fmt.Sprintf("waiting up to %v for calls to finish; a second interrupt ends them", f.grace)
+}
+
+// tooLate is the error of calls that had to be ended.
+func (f *offer) tooLate(err error) error {
+	return fmt.Errorf("calls did not finish within %v and were ended: %w", f.grace, err)
 }
 
 // call is what is said about one call of a tool of ours.
@@ -39,9 +55,10 @@ type call struct {
 }
 
 // registry holds the commands, described as m describes them, and the tools that come
-// with it; note is told of each call. A tool of m that nothing serves is an error.
-func (f *offer) registry(m spoke.HostCapabilityManifest, builtin spoke.ToolHandlers, note func(call)) (*tools.Registry, error) {
-	r := tools.NewRegistry(tools.Config{Guard: tools.FullAccess(), Middleware: []tools.Middleware{noting(note)}})
+// with it; note is told of each call that gates let through. A tool of m that nothing
+// serves is an error.
+func (f *offer) registry(m spoke.HostCapabilityManifest, builtin spoke.ToolHandlers, note func(call), gates ...tools.Middleware) (*tools.Registry, error) {
+	r := tools.NewRegistry(tools.Config{Guard: tools.FullAccess(), Middleware: append(gates, noting(note))})
 	served := make(map[string]*tools.Tool)
 	for id, handler := range builtin {
 		if d, ok := described(m, id); ok {

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
+	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,12 +16,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spoke-peer/spoke-go/connect"
-	"github.com/spoke-peer/spoke-go/connect/ws"
-	"github.com/spoke-peer/spoke-go/fixtures/toyworld"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(leakChecked{m}, map[string]func(){"spoke": main, "caller": caller})
+	testscript.Main(leakChecked{m}, map[string]func(){"spoke": main, "caller": caller, "future": future})
 }
 
 // leakChecked fails tests that leave a goroutine.
@@ -46,16 +41,20 @@ func (m leakChecked) Run() int {
 // TestScripts runs the command as a user does. Beside the usual commands of a script
 // there are
 //
-//	start NAME PROGRAM ARG...   runs until it tells its address; $NAME_URL, $NAME_ID
-//	stop NAME [STATUS]          interrupts it and waits; NAME.out and NAME.err are left
-//	await NAME [STATUS]         waits for its end
-//	status N PROGRAM ARG...     runs to the end and wants an exit status
+//	start NAME PROGRAM ARG...               runs until it tells its address, $NAME_URL
+//	background NAME PATTERN PROGRAM ARG...  runs until it prints what matches
+//	see NAME PATTERN                        waits until it has printed that
+//	interrupt NAME                          does so and goes on
+//	await NAME [STATUS]                     waits for its end; NAME.out and NAME.err are left
+//	halt NAME [STATUS]                      interrupts it and waits
+//	status N PROGRAM ARG...                 runs to the end and wants an exit status
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:   "testdata/script",
 		Setup: setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "stop": stop, "await": await, "status": status,
+			"start": start, "background": inBackground, "see": see,
+			"interrupt": interrupt, "halt": halt, "await": await, "status": status,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -82,46 +81,62 @@ func setup(env *testscript.Env) error {
 	return nil
 }
 
-// program runs in the background of a script.
+// program runs in the background of a script. Text is
+// all that it prints.
 type program struct {
-	cmd      *exec.Cmd
-	out, err *watched
-	ended    chan struct{}
+	cmd            *exec.Cmd
+	text, out, err watched
+	ended          chan struct{}
 }
 
-// watched keeps what is written and tells the first address in it.
-type watched struct {
-	notice
-	all bytes.Buffer
-}
-
-func (w *watched) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	w.all.Write(p)
-	w.mu.Unlock()
-	return w.notice.Write(p)
-}
-
-func newWatched() *watched { return &watched{notice: notice{url: make(chan string, 1)}} }
-
+// start runs a program that tells its address.
 func start(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: start NAME PROGRAM ARG...")
+	needArgs(ts, neg, args, 2, "start NAME PROGRAM ARG...")
+	p := begin(ts, args[0], args[1:])
+	ts.Setenv(args[0]+"_URL", p.await(ts, addressPattern))
+}
+
+// inBackground runs a program until it prints something.
+func inBackground(ts *testscript.TestScript, neg bool, args []string) {
+	needArgs(ts, neg, args, 3, "background NAME PATTERN PROGRAM ARG...")
+	begin(ts, args[0], args[2:]).await(ts, lineOf(ts, args[1]))
+}
+
+func needArgs(ts *testscript.TestScript, neg bool, args []string, least int, usage string) {
+	if neg || len(args) < least {
+		ts.Fatalf("usage: %s", usage)
 	}
-	p := &program{cmd: command(ts, args[1:]), out: newWatched(), err: newWatched(), ended: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = p.out, p.err
+}
+
+func lineOf(ts *testscript.TestScript, pattern string) *regexp.Regexp {
+	re, err := regexp.Compile("(?m)" + pattern)
+	ts.Check(err)
+	return re
+}
+
+func begin(ts *testscript.TestScript, name string, args []string) *program {
+	p := &program{cmd: command(ts, args), ended: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = io.MultiWriter(&p.out, &p.text), io.MultiWriter(&p.err, &p.text)
 	ts.Check(p.cmd.Start())
 	go func() { _ = p.cmd.Wait(); close(p.ended) }() // the exit status is looked at later
 	ts.Defer(func() { _ = p.cmd.Process.Kill(); <-p.ended })
-	programs(ts)[args[0]] = p
-	select {
-	case url := <-p.out.url:
-		ts.Setenv(args[0]+"_URL", strings.Trim(url, `"}`))
-	case url := <-p.err.url:
-		ts.Setenv(args[0]+"_URL", url)
-	case <-p.ended:
-		ts.Fatalf("%s ended: %s%s", args[1], p.out.all.String(), p.err.all.String())
+	programs(ts)[name] = p
+	return p
+}
+
+// await waits until the program has printed what matches.
+func (p *program) await(ts *testscript.TestScript, pattern *regexp.Regexp) string {
+	text := p.text.until(pattern, p.ended)
+	if text == "" {
+		ts.Fatalf("%v ended without %s:\n%s", p.cmd.Args, pattern, &p.text)
 	}
+	return text
+}
+
+// see waits until a program has printed something.
+func see(ts *testscript.TestScript, neg bool, args []string) {
+	needArgs(ts, neg, args, 2, "see NAME PATTERN")
+	programs(ts)[args[0]].await(ts, lineOf(ts, args[1]))
 }
 
 func command(ts *testscript.TestScript, args []string) *exec.Cmd {
@@ -139,30 +154,31 @@ func programs(ts *testscript.TestScript) map[string]*program {
 	return ts.Value(programsKey{}).(map[string]*program)
 }
 
-func stop(ts *testscript.TestScript, neg bool, args []string) {
-	p := programs(ts)[args[0]]
-	ts.Check(p.cmd.Process.Signal(syscall.SIGTERM))
+func interrupt(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(programs(ts)[args[0]].cmd.Process.Signal(syscall.SIGTERM))
+}
+
+func halt(ts *testscript.TestScript, neg bool, args []string) {
+	interrupt(ts, neg, args)
 	await(ts, neg, args)
 }
 
 func await(ts *testscript.TestScript, _ bool, args []string) {
 	p := programs(ts)[args[0]]
 	<-p.ended
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".out"), p.out.all.Bytes(), 0o600))
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".err"), p.err.all.Bytes(), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".out"), []byte(p.out.String()), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".err"), []byte(p.err.String()), 0o600))
 	want := "0"
 	if len(args) > 1 {
 		want = args[1]
 	}
 	if got := strconv.Itoa(p.cmd.ProcessState.ExitCode()); got != want {
-		ts.Fatalf("%s ended with status %s, want %s\n%s", args[0], got, want, p.err.all.String())
+		ts.Fatalf("%s ended with status %s, want %s\n%s", args[0], got, want, &p.err)
 	}
 }
 
 func status(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: status N PROGRAM ARG...")
-	}
+	needArgs(ts, neg, args, 2, "status N PROGRAM ARG...")
 	err := ts.Exec(args[1], args[2:]...)
 	got := 0
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -173,35 +189,4 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 	if strconv.Itoa(got) != args[0] {
 		ts.Fatalf("status %d, want %s", got, args[0])
 	}
-}
-
-// caller is a host that calls the dice of every peer that dials, once with arguments
-// that fit and once with others, and then says goodbye. Its arguments are its key file
-// and the peer that it allows.
-func caller() {
-	id, err := connect.LoadIdentity(os.Args[1], nil)
-	if err != nil {
-		panic(err)
-	}
-	cfg := connect.ResponderConfig{Config: connect.Config{
-		Identity: id, Manifest: toyworld.HostManifest(), Allow: []connect.PeerID{connect.PeerID(os.Args[2])}, Tools: toyworld.Tools(),
-	}}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		transport, err := ws.Upgrade(w, r, nil)
-		if err != nil {
-			return
-		}
-		app, err := connect.Accept(r.Context(), transport, cfg)
-		if err != nil {
-			return
-		}
-		for _, args := range []string{`{"count":2}`, `{"count":7}`} {
-			result, err := app.InvokeTool(context.Background(), toyworld.RollDiceID, json.RawMessage(args))
-			fmt.Println(string(result), err)
-		}
-		app.Close()
-		_ = app.Wait()
-	}))
-	fmt.Println("ws" + strings.TrimPrefix(server.URL, "http"))
-	select {}
 }

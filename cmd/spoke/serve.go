@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 
@@ -23,7 +24,9 @@ type serveFlags struct {
 	offer
 	listen, key, manifest, ports string
 	allow, allowFiles            []string
-	wire                         bool
+	wire, verbose                bool
+	maxSessions                  int
+	second                       string
 }
 
 func newServe() *cobra.Command {
@@ -35,7 +38,10 @@ func newServe() *cobra.Command {
 small world in memory with its two tools, --ports sqlite:FILE keeps that world in a file.
 A command of --exec is split into words as a shell does, but is not run by one. It gets
 SPOKE_TOOL and SPOKE_CALLER, the peer id of the caller; a status other than 0 is a refusal
-with the last line of its stderr. A tool that the manifest describes is offered so.`,
+with the last line of its stderr. A tool that the manifest describes is offered so.
+
+An interrupt ends it: nothing new is accepted, and calls that run have --grace to finish.
+The exit status is 4 if some did not. A second interrupt ends it at once.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.of(cmd)
@@ -58,7 +64,10 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.allowFiles, "allow-file", nil, "file with a peer id or an ssh-ed25519 line on each line")
 	flags.StringVar(&f.manifest, "manifest", "", "manifest of this host; empty makes one (env SPOKE_MANIFEST)")
 	flags.StringVar(&f.ports, "ports", "", "what to serve: toy, or sqlite:FILE")
+	flags.IntVar(&f.maxSessions, "max-sessions", 0, "how many sessions there may be at once; 0 for the library's limit")
+	flags.StringVar(&f.second, "second", "allow", "a second session of a peer: allow it, refuse it, or replace the first")
 	flags.BoolVar(&f.wire, "wire", false, "print every envelope, and whether its signature is valid, to stderr")
+	flags.BoolVar(&f.verbose, "verbose", false, "print what the library logs to stderr")
 	f.offer.register(flags)
 	f.settings.register(flags)
 	f.output.register(flags)
@@ -74,11 +83,15 @@ func (f *serveFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	h, err := newHost(cfg, f.err)
+	if err != nil {
+		return &usageError{err}
+	}
+	h.wire, h.offer = f.wire, &f.offer
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
 		return &connectError{err}
 	}
-	h := &hostServer{cfg: cfg, log: f.err, wire: f.wire}
 	if err := f.facts([2]string{"peer id", string(cfg.Identity.PeerID())}, [2]string{"url", "ws://" + listener.Addr().String()}); err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -106,7 +119,12 @@ func (f *serveFlags) world(ctx context.Context) (*toyworld.World, func() error, 
 	return world, store.Close, err
 }
 
-func (f *serveFlags) config(world *toyworld.World) (cfg connect.ResponderConfig, err error) {
+// seconds are the values of --second.
+var seconds = map[string]connect.SecondSession{
+	"allow": connect.AllowSecond, "refuse": connect.RefuseSecond, "replace": connect.ReplaceFirst,
+}
+
+func (f *serveFlags) config(world *toyworld.World) (cfg connect.ServerConfig, err error) {
 	if f.key == "" {
 		return cfg, usagef("no private key: give --key, SPOKE_KEY or a profile; \"spoke keygen -o FILE\" makes one")
 	}
@@ -129,8 +147,21 @@ func (f *serveFlags) config(world *toyworld.World) (cfg connect.ResponderConfig,
 		return cfg, err
 	}
 	cfg.Manifest, cfg.Tools = own.Describe(base), own
-	cfg.Nonces = connect.NewNonceStore(0)
-	return cfg, nil
+	if f.verbose {
+		cfg.Logger = slog.New(slog.NewTextHandler(f.err, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	return cfg, f.limits(&cfg)
+}
+
+// limits sets what all peers together may have.
+func (f *serveFlags) limits(cfg *connect.ServerConfig) error {
+	var ok bool
+	if cfg.Second, ok = seconds[f.second]; !ok {
+		return usagef("--second is allow, refuse or replace, not %q", f.second)
+	}
+	cfg.ServerLimits.Sessions = f.maxSessions
+	cfg.ServerLimits.Penalty = -1 // who debugs a peer breaks rules and comes back at once
+	return nil
 }
 
 // describe is what the host says about itself, but for its commands.

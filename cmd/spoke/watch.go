@@ -2,82 +2,113 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
-	"github.com/spoke-peer/spoke-go/connect"
+	"github.com/spoke-peer/spoke-go/spoke"
+	"github.com/spoke-peer/spoke-go/tools"
 )
 
+// watchFlags are the flags of spoke watch.
+type watchFlags struct {
+	offer
+	most       int
+	wait, once bool
+}
+
 func newWatch(l *link) *cobra.Command {
-	var f offer
-	most := 0
+	var f watchFlags
 	cmd := &cobra.Command{
 		Use:   "watch [URL]",
 		Short: "Stay connected, offer tools and print each call of the peer's as it happens",
 		Long: `watch dials a peer, offers the tools of --exec, and prints a line for each call that the
-peer makes. It ends with the session, when interrupted, or after --calls calls. The peer
-can call a tool only if its own manifest lists it as well.`,
+peer makes. The peer can call a tool only if its own manifest lists it as well.
+
+When the session is lost it dials again, with growing delays, until it is interrupted or
+has shown --calls calls. It gives up, with status 1, when another attempt would be in vain:
+the peer speaks another version or has another key, or it hangs up time after time. The
+first attempt has to succeed unless --wait is given, and with --once so has the only one.
+Calls that run when it ends have --grace to finish.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := l.beginAlone(cmd, args); err != nil {
 				return err
 			}
-			return l.watch(cmd.Context(), &f, most)
+			return l.watch(cmd.Context(), &f)
 		},
 	}
 	f.register(cmd.Flags())
-	cmd.Flags().IntVar(&most, "calls", 0, "end after so many calls; 0 does not")
+	cmd.MarkFlagsMutuallyExclusive("wait", "once")
 	return cmd
 }
 
-func (l *link) watch(ctx context.Context, f *offer, most int) error {
-	calls := make(chan call)
-	watching, stop := context.WithCancel(ctx)
-	defer stop()
-	base, err := l.ownManifest(nil, nil)
-	if err != nil {
-		return err
-	}
-	own, err := f.registry(base, nil, func(c call) {
-		select {
-		case calls <- c:
-		case <-watching.Done():
-		}
-	})
-	if err != nil {
-		return err
-	}
-	adapter, err := l.open(ctx, own)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(l.err, "watching %s (%s)\n", adapter.RemotePeerID(), termtext.Line(adapter.RemoteManifest().HostID))
-	err = l.follow(watching, adapter, calls, most)
-	stop()
-	adapter.Close()
-	return errors.Join(err, ended(adapter.Wait()))
+func (f *watchFlags) register(flags *pflag.FlagSet) {
+	f.offer.register(flags)
+	flags.IntVar(&f.most, "calls", 0, "end after so many calls; 0 does not")
+	flags.BoolVar(&f.wait, "wait", false, "dial until the host is there")
+	flags.BoolVar(&f.once, "once", false, "end with the first session")
 }
 
-// follow prints calls until there is a reason to stop.
-func (l *link) follow(ctx context.Context, a *connect.RemoteAdapter, calls <-chan call, most int) error {
-	for n := 0; most == 0 || n < most; n++ {
-		select {
-		case c := <-calls:
-			if err := l.called(c); err != nil {
-				return err
+// atMost lets so many calls through, any number when it is 0. The peer may make others
+// before the session has ended.
+func atMost(most int) tools.Middleware {
+	var begun atomic.Int64
+	return func(next tools.CallFunc) tools.CallFunc {
+		return func(ctx context.Context, in *tools.Invocation) (json.RawMessage, error) {
+			if begun.Add(1) > int64(most) && most > 0 {
+				return nil, spoke.Rejectf(spoke.CodeInternalError, "this peer is about to leave").WithKind(spoke.KindOverloaded)
 			}
-		case <-a.Done():
-			return nil
-		case <-ctx.Done():
-			return nil
+			return next(ctx, in)
 		}
 	}
-	return nil
+}
+
+// watch prints the calls of the peer's, of one session after the other.
+func (l *link) watch(ctx context.Context, f *watchFlags) error {
+	w := &watcher{link: l, flags: f, calls: make(chan call)}
+	w.running, w.stop = context.WithCancel(context.WithoutCancel(ctx))
+	defer w.stop()
+	if err := w.prepare(); err != nil {
+		return err
+	}
+	over := make(chan error, 1)
+	go func() { over <- w.redialer.Run(w.running) }()
+	return w.follow(ctx.Done(), over)
+}
+
+// follow prints calls until the redialer is over, and makes it end when it is time.
+func (w *watcher) follow(interrupt <-chan struct{}, over <-chan error) error {
+	var finishing sync.WaitGroup
+	finish := sync.OnceFunc(func() { finishing.Go(w.finish) })
+	for n := 1; ; {
+		select {
+		case c := <-w.calls:
+			if err := w.called(c); err != nil {
+				w.stop()
+				<-over
+				finishing.Wait()
+				return err
+			}
+			if n++; n > w.flags.most && w.flags.most > 0 {
+				finish()
+			}
+		case <-interrupt:
+			interrupt = nil
+			finish()
+		case err := <-over:
+			finishing.Wait()
+			return w.verdict(err)
+		}
+	}
 }
 
 func (l *link) called(c call) error {

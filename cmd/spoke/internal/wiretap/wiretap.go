@@ -67,6 +67,22 @@ func (t *Tap) SetReadLimit(bytes int) {
 	}
 }
 
+// Finish implements [connect.Finisher] for transports that do.
+func (t *Tap) Finish() error {
+	if finisher, ok := t.Transport.(connect.Finisher); ok {
+		return finisher.Finish()
+	}
+	return t.Close()
+}
+
+// Postpone implements [connect.Postponer] for transports that do.
+func (t *Tap) Postpone() error {
+	if postponer, ok := t.Transport.(connect.Postponer); ok {
+		return postponer.Postpone()
+	}
+	return t.Close()
+}
+
 func (t *Tap) pass(frame []byte, out bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,6 +2,8 @@ package wiretap_test
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -45,4 +47,27 @@ func TestATapShowsBothDirectionsWithTheVerdict(t *testing.T) {
 	near.Close()
 	_, err := tap.Recv(t.Context())
 	assert.Error(t, err)
+}
+
+// courteous notes how it was ended.
+type courteous struct {
+	connect.Transport
+	ended []string
+}
+
+func (c *courteous) Finish() error   { c.ended = append(c.ended, "finish"); return nil }
+func (c *courteous) Postpone() error { c.ended = append(c.ended, "postpone"); return nil }
+func (c *courteous) Close() error    { c.ended = append(c.ended, "close"); return nil }
+
+func TestATapEndsAsItsTransportDoes(t *testing.T) {
+	c := new(courteous)
+	tap := wiretap.New(c, true, nil)
+	require.NoError(t, errors.Join(tap.Finish(), tap.Postpone(), tap.Close()))
+	assert.Equal(t, []string{"finish", "postpone", "close"}, c.ended)
+	for _, end := range []func(*wiretap.Tap) error{(*wiretap.Tap).Finish, (*wiretap.Tap).Postpone} {
+		near, far := connect.Pipe()
+		require.NoError(t, end(wiretap.New(near, true, nil)))
+		_, err := far.Recv(t.Context())
+		assert.ErrorIs(t, err, io.EOF)
+	}
 }

@@ -22,9 +22,9 @@ func (p Problem) String() string {
 	return p.Path + ": " + p.Message
 }
 
-// maxProblems bounds the problems of one report, so that a hostile manifest cannot
-// make it long.
-const maxProblems = draft7.MaxProblems
+// MaxProblems bounds the problems of one report, so that a hostile manifest cannot make
+// it long: where there are as many, there may be more.
+const MaxProblems = draft7.MaxProblems
 
 // Err returns nil for no problems, else one [*spoke.Reject] of code INVALID_INPUT that
 // names the first problem in its message and lists up to 16 in details.errors, each

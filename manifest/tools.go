@@ -71,6 +71,7 @@ func discover(m *spoke.HostCapabilityManifest) iter.Seq[spoke.ToolDescriptor] {
 type toolFacts struct {
 	id        string
 	hasID     bool // capability_id is a string
+	twoIDs    bool // op and capability_id are both tool ids
 	sameOp    bool // op is that string
 	hasInput  bool // input is an object
 	hasOutput bool // output is an object
@@ -84,6 +85,7 @@ func factsOf(tool json.RawMessage) toolFacts {
 	return toolFacts{
 		id:        id,
 		hasID:     hasID,
+		twoIDs:    ValidToolID(id) && ValidToolID(op),
 		sameOp:    hasOp && op == id,
 		hasInput:  isObject(m["input"]),
 		hasOutput: isObject(m["output"]),
@@ -95,6 +97,7 @@ func factsOfDescriptor(d spoke.ToolDescriptor) toolFacts {
 	return toolFacts{
 		id:        d.CapabilityID,
 		hasID:     true,
+		twoIDs:    ValidToolID(d.CapabilityID) && ValidToolID(d.Op),
 		sameOp:    d.Op == d.CapabilityID,
 		hasInput:  d.Input == nil || isObject(d.Input),
 		hasOutput: d.Output == nil || isObject(d.Output),
@@ -160,34 +163,67 @@ type toolFault struct {
 	value  any
 }
 
-// check returns how the tool breaks the rule, nil when it does not.
+// check returns the first way in which the tool breaks the rule, nil when it does not.
 func (r *toolRule) check(index int, f toolFacts) *toolFault {
-	fault := &toolFault{index: index, facts: f}
-	namespace, _, ok := splitToolID(f.id)
-	switch {
-	case !f.hasID || !ok:
-		return fault.because(true, detailCapabilityID, "is not a tool id")
-	case !f.sameOp:
-		return fault.because(true, "op", opDiffers)
-	case !f.hasInput:
-		return fault.because(true, "input", "is not an object")
-	case !f.hasOutput:
-		return fault.because(true, "output", "is not an object")
-	case !r.capabilities.has(f.id):
-		return fault.because(false, detailCapabilityID, "is not listed in capabilities")
-	case !r.namespaces.has(namespace):
-		return fault.because(false, detailCapabilityID, "is not of a namespace in namespaces").with(detailNamespace, namespace)
+	for fault := range r.faults(index, f) {
+		return fault
 	}
-	if first, seen := r.index[f.id]; seen {
-		return fault.because(false, detailCapabilityID, "is the id of an earlier tool").with(detailDuplicateOf, float64(first))
-	}
-	r.index[f.id] = index
 	return nil
 }
 
-func (f *toolFault) because(malformed bool, member, message string) *toolFault {
-	f.malformed, f.member, f.message = malformed, member, message
-	return f
+// faults yields every way in which the tool breaks the rule. What depends on an id that
+// is none, or on an id that no other tool should have, is not asked.
+func (r *toolRule) faults(index int, f toolFacts) iter.Seq[*toolFault] {
+	return func(yield func(*toolFault) bool) {
+		sound := true
+		report := func(fault *toolFault) bool {
+			sound = false
+			fault.index, fault.facts = index, f
+			return yield(fault)
+		}
+		if r.malformed(f, report) && r.unlisted(f, report) && sound {
+			r.index[f.id] = index
+		}
+	}
+}
+
+// malformed reports what is wrong with the descriptor itself, false when nobody wants to
+// hear more.
+func (r *toolRule) malformed(f toolFacts, report func(*toolFault) bool) bool {
+	for _, c := range []struct {
+		ok              bool
+		member, message string
+	}{
+		{f.hasID && ValidToolID(f.id), detailCapabilityID, "is not a tool id"},
+		{f.sameOp, "op", opDiffers},
+		{f.hasInput, "input", "is not an object"},
+		{f.hasOutput, "output", "is not an object"},
+	} {
+		if !c.ok && !report(&toolFault{member: c.member, message: c.message, malformed: true}) {
+			return false
+		}
+	}
+	return true
+}
+
+// unlisted reports what the manifest does not say about the tool's id, and an id that is
+// taken.
+func (r *toolRule) unlisted(f toolFacts, report func(*toolFault) bool) bool {
+	namespace, _, ok := splitToolID(f.id)
+	if !f.hasID || !ok {
+		return true
+	}
+	blame := func(message string) *toolFault {
+		return &toolFault{member: detailCapabilityID, message: message}
+	}
+	if !r.capabilities.has(f.id) && !report(blame("is not listed in capabilities")) {
+		return false
+	}
+	if !r.namespaces.has(namespace) && !report(blame("is not of a namespace in namespaces").with(detailNamespace, namespace)) {
+		return false
+	}
+	first, seen := r.index[f.id]
+	return !seen || report(blame("is the id of an earlier tool").with(detailDuplicateOf, float64(first)))
 }
 
 func (f *toolFault) with(detail string, value any) *toolFault {
@@ -196,6 +232,11 @@ func (f *toolFault) with(detail string, value any) *toolFault {
 }
 
 func (f *toolFault) path() string { return toolPath(f.index) + "/" + f.member }
+
+// ofSchema reports whether the schema of descriptors says it as well.
+func (f *toolFault) ofSchema() bool {
+	return f.malformed && !(f.message == opDiffers && f.facts.twoIDs)
+}
 
 func toolPath(index int) string { return "/tools/" + strconv.Itoa(index) }
 

@@ -41,9 +41,9 @@ func (d document) problems(text json.RawMessage) []Problem {
 }
 
 // Validate holds the JSON text of a manifest to all its rules: its draft-07 schema, in
-// which unknown members are a problem; the rules of [ValidateTools], for each tool and
-// not only the first that fails; and that a peer would run each tool's input and output
-// schema, within the bounds of trust [Peer]. It returns at most 64 problems, nil for a
+// which unknown members are a problem; the rules of [ValidateTools], each that a tool
+// breaks and not only the first; and that a peer would run each tool's input and output
+// schema, within the bounds of trust [Peer]. It returns at most [MaxProblems], nil for a
 // manifest without one.
 //
 // Source: wire spec, sections 4 and 6.
@@ -60,7 +60,7 @@ func validate(raw json.RawMessage, trust Trust) []Problem {
 	}
 	problems := manifestDocument.problems(text)
 	if m, ok := objectOf(text); ok {
-		problems = append(problems, toolProblems(m, trust, maxProblems-len(problems))...)
+		problems = append(problems, toolProblems(m, trust, MaxProblems-len(problems))...)
 	}
 	return problems
 }
@@ -81,13 +81,15 @@ func toolProblems(m members, trust Trust, max int) []Problem {
 	return problems[:min(len(problems), max)]
 }
 
-// toolProblemsAt returns the problems of one tool. What its schema says about a
-// descriptor that is not well formed is not said twice.
+// toolProblemsAt returns the problems of one tool. What the schema of descriptors says is
+// not said twice.
 func toolProblemsAt(rule *toolRule, i int, tool json.RawMessage, trust Trust) []Problem {
 	problems := placed(toolPath(i), descriptorProblems(tool, trust))
-	f := rule.check(i, factsOf(tool))
-	if f != nil && !(f.malformed && len(problems) > 0) {
-		problems = append(problems, Problem{Path: f.path(), Message: f.message})
+	said := len(problems) > 0
+	for f := range rule.faults(i, factsOf(tool)) {
+		if !said || !f.ofSchema() {
+			problems = append(problems, Problem{Path: f.path(), Message: f.message})
+		}
 	}
 	return problems
 }
@@ -103,7 +105,7 @@ func ValidateDescriptor(raw json.RawMessage) []Problem {
 		return []Problem{{Message: clip(err.Error())}}
 	}
 	problems := descriptorProblems(text, Peer)
-	if f := factsOf(text); len(problems) == 0 && !f.sameOp {
+	if f := factsOf(text); !f.sameOp && (len(problems) == 0 || f.twoIDs) {
 		problems = append(problems, Problem{Path: "/op", Message: opDiffers})
 	}
 	return problems

@@ -89,6 +89,41 @@ func pathsOf(problems []manifest.Problem) []string {
 	return paths
 }
 
+func TestValidateReportsEveryRuleThatAToolBreaks(t *testing.T) {
+	type object = map[string]any
+	for name, c := range map[string]struct {
+		edit func(m, tool object)
+		want []string
+	}{
+		"between members": {func(m, tool object) {
+			m["capabilities"], m["namespaces"], tool["op"] = []any{"spoke-baseline"}, []any{"other"}, "tools.toy.other"
+		}, []string{
+			"/tools/0/op: is not equal to capability_id",
+			"/tools/0/capability_id: is not listed in capabilities",
+			"/tools/0/capability_id: is not of a namespace in namespaces",
+		}},
+		"of the schema and between members": {func(_, tool object) { tool["color"], tool["op"] = "red", "tools.toy.other" }, []string{
+			"/tools/0: Additional property color is not allowed",
+			"/tools/0/op: is not equal to capability_id",
+		}},
+		"twice, and elsewhere": {func(m, tool object) { m["capabilities"], m["tools"] = []any{"x"}, []any{tool, tool} }, []string{
+			"/tools/0/capability_id: is not listed in capabilities",
+			"/tools/1/capability_id: is not listed in capabilities",
+		}},
+		"an id that is none is said once": {func(_, tool object) { tool["capability_id"] = "tools.toy" }, []string{
+			"/tools/0/capability_id: Does not match pattern '^tools\\.[a-z][a-z0-9_-]*\\.[a-z0-9][a-z0-9_-]*$'",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, p := range manifest.Validate(dice(t, c.edit)) {
+				got = append(got, p.String())
+			}
+			assert.ElementsMatch(t, c.want, got)
+		})
+	}
+}
+
 func TestValidateIsBounded(t *testing.T) {
 	raw := dice(t, func(m, _ map[string]any) { m["tools"] = make([]any, 10_000) })
 	assert.Len(t, manifest.Validate(raw), 64)

@@ -147,11 +147,14 @@ func (o *output) problems(name string, text []byte) error {
 			return err
 		}
 	}
-	if len(list) > 0 {
-		return errReported
+	switch {
+	case len(list) == 0:
+		fmt.Fprintf(o.err, "%s: no problem\n", name)
+		return nil
+	case len(list) >= manifest.MaxProblems:
+		fmt.Fprintf(o.err, "%s: these are the first %d problems; there may be more\n", name, len(list))
 	}
-	fmt.Fprintf(o.err, "%s: no problem\n", name)
-	return nil
+	return errReported
 }
 
 func (o *output) finding(f finding) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -26,7 +27,7 @@ a peer id, or the text itself: a peer id, 64 hex digits of a public key, or an
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.of(cmd)
-			peer, err := peerOf(cmd.InOrStdin(), args[0])
+			peer, err := peerOf(cmd.Context(), cmd.InOrStdin(), args[0])
 			if err != nil {
 				return err
 			}
@@ -38,31 +39,33 @@ a peer id, or the text itself: a peer id, 64 hex digits of a public key, or an
 }
 
 // peerOf finds the peer that a file or a text names.
-func peerOf(stdin io.Reader, arg string) (connect.PeerID, error) {
+func peerOf(ctx context.Context, stdin io.Reader, arg string) (connect.PeerID, error) {
 	if arg == "-" {
 		text, err := io.ReadAll(stdin)
 		if err != nil {
 			return "", err
 		}
-		return parsePeer(text)
+		return parsePeer(ctx, arg, text)
 	}
 	text, err := os.ReadFile(arg)
 	switch {
 	case err == nil:
-		return parsePeer(text)
+		return parsePeer(ctx, arg, text)
 	case !errors.Is(err, fs.ErrNotExist) && !strings.HasPrefix(arg, "ssh-"):
 		return "", err
 	}
-	return parsePeer([]byte(arg))
+	return parsePeer(ctx, arg, []byte(arg))
 }
 
 // parsePeer reads a private key, a public key or a peer id.
-func parsePeer(text []byte) (connect.PeerID, error) {
+func parsePeer(ctx context.Context, name string, text []byte) (connect.PeerID, error) {
 	text = bytes.TrimSpace(text)
 	if bytes.HasPrefix(text, []byte("-----BEGIN")) {
-		id, err := connect.ParseIdentity(text, passphrase())
+		id, err := unlocked(ctx, name, func(passphrase []byte) (*connect.Identity, error) {
+			return connect.ParseIdentity(text, passphrase)
+		})
 		if err != nil {
-			return "", passphraseAdvice(err)
+			return "", err
 		}
 		return id.PeerID(), nil
 	}
@@ -78,14 +81,6 @@ func parsePeer(text []byte) (connect.PeerID, error) {
 		return "", usagef("neither a file, nor a peer id, nor an Ed25519 public key in hex or OpenSSH form")
 	}
 	return peers[0], nil
-}
-
-// passphraseAdvice says how to give the passphrase of an encrypted key.
-func passphraseAdvice(err error) error {
-	if errors.Is(err, connect.ErrPassphrase) {
-		return &advisedError{err, "set " + envPassphrase}
-	}
-	return err
 }
 
 func (o *output) peer(peer connect.PeerID) error {

@@ -4,58 +4,44 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/spoke-peer/spoke-go/connect"
 )
 
-// envPassphrase names the variable with the passphrase of key files.
-const envPassphrase = "SPOKE_PASSPHRASE"
-
-// passphrase returns what decrypts key files, nil when nobody set it.
-func passphrase() []byte {
-	if text := os.Getenv(envPassphrase); text != "" {
-		return []byte(text)
-	}
-	return nil
-}
-
-// loadKey reads a private key file that a setting names.
-func loadKey(path string) (*connect.Identity, error) {
-	id, err := connect.LoadIdentity(path, passphrase())
-	if err != nil {
-		return nil, &usageError{passphraseAdvice(err)}
-	}
-	return id, nil
-}
-
 func newKeygen() *cobra.Command {
 	var o output
 	var path string
+	var encrypt bool
 	cmd := &cobra.Command{
 		Use:   "keygen",
 		Short: "Make a private key",
 		Long: `keygen makes an Ed25519 key in OpenSSH format. With -o it writes a file that only its
 owner can read and prints the peer id; a file that exists is left alone. Without -o the
-key goes to stdout and the peer id to stderr. SPOKE_PASSPHRASE, unless empty, encrypts it.`,
+key goes to stdout and the peer id to stderr. SPOKE_PASSPHRASE, unless empty, encrypts it;
+with --encrypt the terminal is asked for a passphrase if it is not set.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.of(cmd)
-			if path == "" {
-				return o.printKey()
+			secret, err := newPassphrase(cmd.Context(), encrypt)
+			if err != nil {
+				return err
 			}
-			return o.writeKey(path)
+			if path == "" {
+				return o.printKey(secret)
+			}
+			return o.writeKey(path, secret)
 		},
 	}
 	cmd.Flags().StringVarP(&path, "output", "o", "", "file to write; it must not exist")
+	cmd.Flags().BoolVar(&encrypt, "encrypt", false, "encrypt the key with a passphrase")
 	o.register(cmd.Flags())
 	return cmd
 }
 
-func (o *output) writeKey(path string) error {
-	id, err := connect.CreateIdentity(path, passphrase())
+func (o *output) writeKey(path string, passphrase []byte) error {
+	id, err := connect.CreateIdentity(path, passphrase)
 	if errors.Is(err, fs.ErrExist) {
 		return &advisedError{err, "give another file with -o; \"spoke id " + path + "\" shows whose key that one is"}
 	}
@@ -69,12 +55,12 @@ func (o *output) writeKey(path string) error {
 	return err
 }
 
-func (o *output) printKey() error {
+func (o *output) printKey(passphrase []byte) error {
 	id, err := connect.GenerateIdentity()
 	if err != nil {
 		return err
 	}
-	text, err := id.MarshalOpenSSH("", passphrase())
+	text, err := id.MarshalOpenSSH("", passphrase)
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func isURL(text string) bool {
 // open connects. Wants are tools of the peer's that this side will call; a tool can be
 // called only if both sides list it.
 func (l *link) open(ctx context.Context, wants ...string) (*connect.RemoteAdapter, error) {
-	cfg, err := l.dialConfig(nil, wants)
+	cfg, err := l.dialConfig(ctx, nil, wants)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (l *link) frames() func(wiretap.Frame) {
 	return wirePrinter(l.err)
 }
 
-func (l *link) dialConfig(own *tools.Registry, wants []string) (cfg connect.DialConfig, err error) {
+func (l *link) dialConfig(ctx context.Context, own *tools.Registry, wants []string) (cfg connect.DialConfig, err error) {
 	if l.url == "" || !isURL(l.url) {
 		return cfg, usagef("no URL of a peer: give ws://HOST:PORT or wss://HOST, --url, SPOKE_URL or a profile")
 	}
@@ -117,7 +117,7 @@ func (l *link) dialConfig(own *tools.Registry, wants []string) (cfg connect.Dial
 	if l.peer == "" {
 		return cfg, usagef("no peer id of the peer: give --peer, SPOKE_PEER or a profile; the host prints it")
 	}
-	if cfg.Identity, err = loadKey(l.key); err != nil {
+	if cfg.Identity, err = loadKey(ctx, l.key); err != nil {
 		return cfg, err
 	}
 	if cfg.Remote, err = connect.ParsePeerID(l.peer); err != nil {

@@ -44,7 +44,7 @@ func (f *liveFlags) register(flags *pflag.FlagSet) {
 func (f *liveFlags) wanted() bool { return f.dial != "" || f.listen != "" }
 
 func (f *liveFlags) run(cmd *cobra.Command, asJSON bool) error {
-	cfg, err := f.config()
+	cfg, err := f.config(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -72,10 +72,10 @@ func judge(cmd *cobra.Command, cfg live.Config, asJSON bool) error {
 	return show(cmd.OutOrStdout(), report, report.OK, asJSON)
 }
 
-func (f *liveFlags) config() (live.Config, error) {
+func (f *liveFlags) config(ctx context.Context) (live.Config, error) {
 	cfg := live.Config{Remote: connect.PeerID(f.peer), Tool: f.tool, Timeout: f.timeout}
 	var err error
-	if cfg.Identity, err = f.identity(); err != nil {
+	if cfg.Identity, err = f.identity(ctx); err != nil {
 		return cfg, err
 	}
 	if f.peer != "" {
@@ -97,12 +97,12 @@ func (f *liveFlags) config() (live.Config, error) {
 	return cfg, nil
 }
 
-func (f *liveFlags) identity() (*connect.Identity, error) {
+func (f *liveFlags) identity(ctx context.Context) (*connect.Identity, error) {
 	switch {
 	case f.key != "" && f.seed != "":
 		return nil, usagef("-key and -seed exclude each other")
 	case f.key != "":
-		return loadKey(f.key)
+		return loadKey(ctx, f.key)
 	case f.seed != "":
 		return identityOfSeed(f.seed)
 	}

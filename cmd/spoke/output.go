@@ -112,6 +112,9 @@ func paint(w io.Writer, colour, text string) string {
 }
 
 func colourful(w io.Writer) bool {
+	if s, ok := w.(*shared); ok {
+		w = s.Writer
+	}
 	file, ok := w.(*os.File)
 	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
 }

@@ -79,7 +79,7 @@ func (f *serveFlags) run(ctx context.Context) error {
 		return err
 	}
 	defer closeWorld()
-	cfg, err := f.config(world)
+	cfg, err := f.config(ctx, world)
 	if err != nil {
 		return err
 	}
@@ -124,11 +124,11 @@ var seconds = map[string]connect.SecondSession{
 	"allow": connect.AllowSecond, "refuse": connect.RefuseSecond, "replace": connect.ReplaceFirst,
 }
 
-func (f *serveFlags) config(world *toyworld.World) (cfg connect.ServerConfig, err error) {
+func (f *serveFlags) config(ctx context.Context, world *toyworld.World) (cfg connect.ServerConfig, err error) {
 	if f.key == "" {
 		return cfg, usagef("no private key: give --key, SPOKE_KEY or a profile; \"spoke keygen -o FILE\" makes one")
 	}
-	if cfg.Identity, err = loadKey(f.key); err != nil {
+	if cfg.Identity, err = loadKey(ctx, f.key); err != nil {
 		return cfg, err
 	}
 	if cfg.Allow, err = f.allowed(); err != nil {

@@ -106,7 +106,7 @@ The exit status is 1 when a signature does not verify or a byte differs.`,
 }
 
 func (f *replayFlags) run(cmd *cobra.Command, path string) error {
-	identities, err := f.identities()
+	identities, err := f.identities(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -123,10 +123,10 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	return show(cmd.OutOrStdout(), report, report.OK, f.json)
 }
 
-func (f *replayFlags) identities() ([]*connect.Identity, error) {
+func (f *replayFlags) identities(ctx context.Context) ([]*connect.Identity, error) {
 	var list []*connect.Identity
 	for _, path := range f.keys {
-		id, err := loadKey(path)
+		id, err := loadKey(ctx, path)
 		if err != nil {
 			return nil, err
 		}

@@ -77,7 +77,7 @@ func (l *link) watch(ctx context.Context, f *watchFlags) error {
 	w := &watcher{link: l, flags: f, calls: make(chan call)}
 	w.running, w.stop = context.WithCancel(context.WithoutCancel(ctx))
 	defer w.stop()
-	if err := w.prepare(); err != nil {
+	if err := w.prepare(ctx); err != nil {
 		return err
 	}
 	over := make(chan error, 1)

@@ -34,7 +34,7 @@ type watcher struct {
 }
 
 // prepare makes the redialer.
-func (w *watcher) prepare() error {
+func (w *watcher) prepare(ctx context.Context) error {
 	base, err := w.ownManifest(nil, nil)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (w *watcher) prepare() error {
 	if err != nil {
 		return err
 	}
-	if w.dialed, err = w.dialConfig(own, nil); err != nil {
+	if w.dialed, err = w.dialConfig(ctx, own, nil); err != nil {
 		return err
 	}
 	w.quiet = func() {}

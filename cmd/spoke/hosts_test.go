@@ -4,14 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spoke-peer/spoke-go/connect"
 	"github.com/spoke-peer/spoke-go/connect/ws"
 	"github.com/spoke-peer/spoke-go/fixtures/toyworld"
+	"github.com/spoke-peer/spoke-go/tools"
+	"github.com/spoke-peer/spoke-go/tools/remotetool"
 )
 
 // Hosts that scripts dial. Their arguments are a key file, the peer that is allowed, and
@@ -33,6 +37,30 @@ func caller() {
 		}
 		app.Close()
 		_ = app.Wait()
+	})
+}
+
+// catalog has tools with policies, and tells them in the Remote Tool Protocol.
+func catalog() {
+	registry := tools.NewRegistry(tools.Config{Guard: tools.FullAccess()})
+	offered := map[string]tools.Metadata{
+		"tools.shop.look": {Policy: tools.PolicyRead, Idempotent: true}, "tools.shop.buy": {Policy: tools.PolicyWrite}, "tools.shop.burn": {},
+	}
+	for _, id := range slices.Sorted(maps.Keys(offered)) {
+		d := descriptorOf(id, "Does so.")
+		d.Input = json.RawMessage(`{"type":"object","required":["what"],"properties":{"what":{"type":["string","null"]},"n":{"type":"integer"}}}`)
+		must(registry.Register(tools.Raw(d, echo).With(offered[id])))
+	}
+	m := baseManifest("shop", "shop")
+	m.Capabilities = added(m.Capabilities, remotetool.Capability)
+	provider := remotetool.NewProvider(registry, remotetool.ProviderConfig{})
+	listen(func(transport connect.Transport, id *connect.Identity, allowed connect.PeerID) {
+		r, err := connect.Accept(context.Background(), transport, connect.ResponderConfig{Config: connect.Config{
+			Identity: id, Manifest: registry.Describe(m), Allow: []connect.PeerID{allowed}, Tools: registry, Ops: remotetool.Ops(provider),
+		}})
+		if err == nil {
+			_ = r.Wait()
+		}
 	})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,52 +13,93 @@ import (
 	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
 	"github.com/spoke-peer/spoke-go/connect"
 	"github.com/spoke-peer/spoke-go/spoke"
+	"github.com/spoke-peer/spoke-go/tools"
+	"github.com/spoke-peer/spoke-go/tools/remotetool"
 )
 
 func newTools(l *link) *cobra.Command {
 	return &cobra.Command{
 		Use:   "tools [URL]",
 		Short: "List a peer's tools",
-		Long: `tools lists what a peer's manifest offers. A star marks arguments that are required. The
-policy is what the tool says about itself where its peer says it; a SPOKE manifest has no
-place for it, and "idempotent" is all that it tells. "-" is neither.`,
+		Long: `tools lists what a peer's manifest offers. The policy is read, write or critical, and is
+known of a peer that serves the Remote Tool Protocol in the session, for which it is asked;
+"-" where nobody says. "idempotent" marks a tool that may be called again for the same. A
+star marks arguments that are required.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := l.beginAlone(cmd, args); err != nil {
 				return err
 			}
-			return l.with(cmd.Context(), l.list)
+			return l.with(cmd.Context(), func(a *connect.RemoteAdapter) error {
+				return l.list(cmd.Context(), a)
+			}, remotetool.Capability)
 		},
 	}
 }
 
-func (l *link) list(a *connect.RemoteAdapter) error {
-	list := a.RemoteTools()
-	if l.json {
-		for _, d := range list {
-			if err := l.line(d); err != nil {
+func (l *link) list(ctx context.Context, a *connect.RemoteAdapter) error {
+	policies := l.policies(ctx, a)
+	var rows [][]string
+	for _, d := range a.RemoteTools() {
+		policy := policies[d.CapabilityID]
+		if l.json {
+			if err := l.line(withPolicy(d, policy)); err != nil {
 				return err
 			}
 		}
-		return nil
+		rows = append(rows, []string{d.CapabilityID, termtext.Line(d.Description), policyOf(d, policy), argumentsOf(d)})
 	}
-	var rows [][]string
-	for _, d := range list {
-		rows = append(rows, []string{d.CapabilityID, termtext.Line(d.Description), policyOf(d), argumentsOf(d)})
+	if l.json {
+		return nil
 	}
 	return l.table([]string{"ID", "DESCRIPTION", "POLICY", "ARGUMENTS"}, rows)
 }
 
-// policyOf is what a descriptor tells about what the tool may do.
-func policyOf(d spoke.ToolDescriptor) string {
-	var policy string
-	if json.Unmarshal(d.Unknown["policy"], &policy) == nil && policy != "" {
-		return termtext.Line(policy)
+// policies asks a peer that has a catalog for the policies of its tools, by their ids in
+// the manifest.
+func (l *link) policies(ctx context.Context, a *connect.RemoteAdapter) map[string]tools.Policy {
+	if !slices.Contains(a.NegotiatedCapabilities(), remotetool.Capability) {
+		return nil
+	}
+	done := slow(l.err, "waiting for the catalog")
+	catalog, err := remotetool.NewClient(remotetool.OverSession(a.Session, 0), remotetool.ClientConfig{Timeout: l.timeout}).Tools(ctx)
+	done()
+	if err != nil {
+		fmt.Fprintf(l.err, "the policies are not known: %s\n", termtext.Line(err.Error()))
+	}
+	policies := make(map[string]tools.Policy)
+	for _, t := range catalog {
+		policies["tools."+t.ID] = t.Policy
+	}
+	return policies
+}
+
+// withPolicy is a descriptor that tells its policy, if that is known.
+func withPolicy(d spoke.ToolDescriptor, policy tools.Policy) spoke.ToolDescriptor {
+	if policy == "" {
+		return d
+	}
+	d.Unknown = maps.Clone(d.Unknown)
+	if d.Unknown == nil {
+		d.Unknown = make(map[string]json.RawMessage)
+	}
+	d.Unknown["policy"], _ = json.Marshal(policy) // a text always can
+	return d
+}
+
+// policyOf is what is known about what the tool may do.
+func policyOf(d spoke.ToolDescriptor, policy tools.Policy) string {
+	var known []string
+	if policy != "" {
+		known = append(known, string(policy))
 	}
 	if d.Idempotent != nil && *d.Idempotent {
-		return "idempotent"
+		known = append(known, "idempotent")
 	}
-	return "-"
+	if len(known) == 0 {
+		return "-"
+	}
+	return termtext.Line(strings.Join(known, ", "))
 }
 
 // argumentsOf names the arguments with their types.
@@ -78,7 +120,7 @@ func argumentsOf(d spoke.ToolDescriptor) string {
 			text += "*"
 		}
 		if kind := input.Properties[name].Type; kind != nil {
-			text += " " + strings.Trim(fmt.Sprint(kind), "[]")
+			text += " " + strings.ReplaceAll(strings.Trim(fmt.Sprint(kind), "[]"), " ", "|")
 		}
 		list = append(list, termtext.Line(text))
 	}

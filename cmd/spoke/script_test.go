@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(leakChecked{m}, map[string]func(){"spoke": main, "caller": caller, "future": future})
+	testscript.Main(leakChecked{m}, map[string]func(){"spoke": main, "caller": caller, "catalog": catalog, "future": future})
 }
 
 // leakChecked fails tests that leave a goroutine.

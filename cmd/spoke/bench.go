@@ -32,8 +32,9 @@ func newBench() *cobra.Command {
 		Long: `bench calls a tool many times and prints calls a second and the time that half of them
 and 99 of 100 took at most. --pair, the default, holds a session in this process: over a
 WebSocket on the loopback, or with --transport pipe in memory, which leaves the network
-out. A URL measures a session with a peer. Without --tool the requests to a peer are for a
-tool that it does not have, which it refuses: any peer can be measured.
+out. A URL measures a session with a peer, such as a "spoke serve". Without --tool the
+requests to a peer are for ` + pingOp + `, which no peer has and each refuses with a
+signed answer: any peer can be measured.
 
 The floor is measured in the same run, in turns with the calls: two signs and two
 verifications for each call, of messages as large, with as many at once, using this

@@ -22,11 +22,14 @@ func TestMain(m *testing.M) {
 	testscript.Main(leakChecked{m}, map[string]func(){"spoke": main, "caller": caller, "catalog": catalog, "future": future})
 }
 
-// leakChecked fails tests that leave a goroutine.
+// leakChecked runs tests without settings, and fails if they leave a goroutine.
 type leakChecked struct{ *testing.M }
 
 // Run implements testscript.TestingM.
 func (m leakChecked) Run() int {
+	for _, name := range append([]string{"profile", "config", "passphrase"}, settable...) {
+		os.Unsetenv(envOf(name)) // nobody's own settings reach the tests
+	}
 	status := m.M.Run()
 	if status != 0 {
 		return status

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestACommandLineThatMakesNoSense(t *testing.T) {
+	t.Parallel()
+	key, id := keyFile(t)
+	other, _ := keyFile(t)
+	peer := []string{"--url", "ws://127.0.0.1:1", "--key", other, "--peer", string(id.PeerID())}
+	empty := filepath.Join(t.TempDir(), "empty.json")
+	require.NoError(t, os.WriteFile(empty, []byte("[]"), 0o600))
+	line := func(words ...string) []string { return words }
+	dialing := func(words ...string) []string { return append(words, peer...) }
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"no calls to measure":                 {line("bench", "-n", "0"), "at least 1"},
+		"a size below zero":                   {line("bench", "--size", "-1"), "at least 0"},
+		"a pair with a URL":                   {line("bench", "--pair", "ws://127.0.0.1:1"), "measure no URL"},
+		"a pair over a transport of its own":  {line("bench", "--transport", "tcp"), "ws or pipe"},
+		"a pair's transport with a URL":       {line("bench", "--transport", "pipe", "ws://127.0.0.1:1"), "measure no URL"},
+		"a pair with the flag of a URL":       {line("bench", "--pair", "--url", "ws://127.0.0.1:1"), "none of the others can be"},
+		"a measured tool's arguments":         {dialing("bench", "--args", "{"), "--args"},
+		"something else to measure":           {line("bench", "x"), "is not a URL"},
+		"a URL of another kind":               {append(dialing("ping"), "http://127.0.0.1:1"), "is not a URL"},
+		"a URL of another kind as a flag":     {append(dialing("ping"), "--url", "http://127.0.0.1:1"), "no URL of a peer"},
+		"a peer id that is none":              {append(dialing("ping"), "--peer", "12D3KooWnobody"), "--peer"},
+		"a key file that is not there":        {append(dialing("ping"), "--key", "missing.key"), "missing.key"},
+		"tools of nobody":                     {dialing("tools", "x"), "is not a URL"},
+		"a session with nobody":               {dialing("connect", "x"), "is not a URL"},
+		"an id of nobody":                     {line("id", "nobody"), "neither a file"},
+		"an id that is too short":             {line("id", "abcdef"), "want 32"},
+		"an id that is left out":              {line("id"), "accepts 1 arg"},
+		"a flag that keygen does not have":    {line("keygen", "--made-up"), "unknown flag"},
+		"a manifest that is left out":         {line("manifest", "check"), "accepts 1 arg"},
+		"an op that is left out":              {dialing("port"), "accepts between 1 and 3"},
+		"a payload that is no JSON":           {dialing("port", "knowledge.get", "{"), "not JSON"},
+		"a batch without calls":               {dialing("batch", empty), "1 to 32 calls"},
+		"a batch that is not there":           {dialing("batch", "missing.json"), "missing.json"},
+		"a flag before the tool":              {dialing("call", "--made-up", "tools.a.b"), "unknown flag --made-up"},
+		"a tool id that is none":              {dialing("call", "nonsense"), "nonsense"},
+		"a tool that is left out":             {dialing("call"), "give the id of a tool"},
+		"a host without a key":                {line("serve"), "spoke keygen"},
+		"ports that nobody has":               {line("serve", "--key", key, "--ports", "moon"), "toy or sqlite:FILE"},
+		"an allowed peer that is none":        {line("serve", "--key", key, "--allow", "nobody"), "--allow"},
+		"a list of allowed peers not there":   {line("serve", "--key", key, "--allow-file", "missing"), "--allow-file"},
+		"a host with an argument":             {line("serve", "x"), "unknown command"},
+		"a policy that is none":               {line("serve", "--key", key, "--second", "perhaps"), "allow, refuse or replace"},
+		"fewer sessions than none":            {line("serve", "--key", key, "--max-sessions", "-1"), "negative"},
+		"a grace that is no duration":         {line("serve", "--key", key, "--grace", "soon"), "grace"},
+		"a watched peer that is none":         {append(dialing("watch", "--wait"), "--peer", "nobody"), "--peer"},
+		"a command without a tool":            {dialing("watch", "--exec", "nonsense"), "is not tools.NAMESPACE.TOOL=COMMAND"},
+		"a tool without a command":            {dialing("watch", "--exec", "tools.a.b="), "no command"},
+		"a command with half a quote":         {dialing("watch", "--exec", `tools.a.b="x`), "tools.a.b"},
+		"a command's time that is none":       {dialing("watch", "--exec", "tools.a.b=x", "--exec-timeout", "soon"), "exec-timeout"},
+		"a watch that waits and ends at once": {dialing("watch", "--once", "--wait"), "none of the others can be"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := spokeCommand(t, c.args...)
+			assert.Equal(t, statusUsage, r.status)
+			assert.Empty(t, r.stdout)
+			assert.Contains(t, r.stderr, c.says)
+		})
+	}
+}

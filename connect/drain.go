@@ -18,9 +18,9 @@ func (s *Session) Shutdown(ctx context.Context) error {
 	}
 }
 
-// drain ends the session for cause, nil when it is this side's wish alone, as soon as it is idle: nothing is served, no invoke
-// of ours is under way and no reply waits to be written. Until then the peer's new
-// requests are refused, and invokes of ours work.
+// drain ends the session for cause, nil when it is this side's wish alone, as soon as it
+// is idle: nothing is served, no invoke of ours is under way and no reply waits to be
+// written. Until then the peer's new requests are refused, and invokes of ours work.
 func (s *Session) drain(cause error) {
 	s.draining.CompareAndSwap(nil, &cause)
 	s.endIfDrained()

@@ -3,19 +3,29 @@ package connect
 import "time"
 
 // lead is the right to read from the transport. The goroutine that has it is the
-// session's reader; before it serves a request it passes the lead on. Who has served
-// waits for the lead if nobody else does, so that a busy session needs no new goroutine,
-// whose stack would have to grow, for every request. The session's mu guards it.
+// session's reader; before it serves a request it passes the lead on. On a busy session,
+// who has served waits for the lead if nobody else does, so that not every request needs a
+// new goroutine, whose stack has to grow. The session's mu guards it.
 type lead struct {
+	since  time.Time // when the counting of requests began
+	served int       // requests since then
+	busy   bool      // there were many in the second before
+
 	next   chan bool // true is the lead, false sends away who waits; nil until someone waits
 	waits  bool      // a goroutine waits at next
 	passed bool      // to one who waited, since the last look
 	look   *time.Timer
 }
 
-// leadPatience is after how long without a request nobody waits for the lead any more: at
-// most twice as long.
-const leadPatience = time.Second
+const (
+	// A session is busy from so many requests within a second on.
+	busyRequests = 8
+	busySpan     = time.Second
+
+	// leadPatience is after how long without a request nobody waits for the lead any
+	// more: at most twice as long.
+	leadPatience = time.Second
+)
 
 // passLead makes another goroutine the reader, false once the session has ended.
 func (s *Session) passLead() bool {
@@ -47,12 +57,14 @@ func (s *Session) awaitLead() bool {
 	}
 }
 
-// joinLead makes the caller the one who waits, nil if there is one.
+// joinLead makes the caller the one who waits, nil if there is one or the session is not
+// busy.
 func (s *Session) joinLead() <-chan bool {
+	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := &s.lead
-	if s.ended || l.waits {
+	if busy := l.count(now); !busy || s.ended || l.waits {
 		return nil
 	}
 	if l.next == nil {
@@ -63,6 +75,16 @@ func (s *Session) joinLead() <-chan bool {
 	}
 	l.waits = true
 	return l.next
+}
+
+// count counts a request and reports whether the session is busy.
+func (l *lead) count(now time.Time) bool {
+	if span := now.Sub(l.since); span > busySpan {
+		l.busy = l.served >= busyRequests && span < 2*busySpan
+		l.since, l.served = now, 0
+	}
+	l.served++
+	return l.busy || l.served >= busyRequests
 }
 
 // lookAtLead sends away who has waited for nothing.

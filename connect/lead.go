@@ -19,7 +19,7 @@ type lead struct {
 
 const (
 	// A session is busy from so many requests within a second on.
-	busyRequests = 8
+	busyRequests = 3
 	busySpan     = time.Second
 
 	// leadPatience is after how long without a request nobody waits for the lead any

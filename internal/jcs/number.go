@@ -12,16 +12,19 @@ const smallestNormal = 0x1p-1022
 // fastDigits is how many digits of a number strconv reads without exact arithmetic.
 const fastDigits = 19
 
-// canonicalNumber returns the ES6 text of the double nearest to text, not ok when that
-// is not finite. Slow says that reading it may have needed exact arithmetic.
-func canonicalNumber(text []byte) (canonical []byte, slow, ok bool) {
+// numberRoom holds the canonical text of every double.
+type numberRoom [32]byte
+
+// canonicalNumber writes the ES6 text of the double nearest to text into room, not ok
+// when that is not finite. Slow says that reading it may have needed exact arithmetic.
+func canonicalNumber(room *numberRoom, text []byte) (canonical []byte, slow, ok bool) {
 	f, err := strconv.ParseFloat(string(text), 64)
 	digits := countDigits(text) // none is zero
 	slow = digits > fastDigits || digits > 0 && math.Abs(f) < smallestNormal
 	if err != nil || math.IsInf(f, 0) {
 		return nil, slow, false
 	}
-	return appendES6(make([]byte, 0, 32), f), slow, true
+	return appendES6(room[:0], f), slow, true
 }
 
 // countDigits counts the digits of a number's mantissa from its first non-zero one.
@@ -58,7 +61,8 @@ func appendES6(buf []byte, f float64) []byte {
 
 // exactNumber reports whether a double carries text exactly as written.
 func exactNumber(text []byte) bool {
-	canonical, _, ok := canonicalNumber(text)
+	var room numberRoom
+	canonical, _, ok := canonicalNumber(&room, text)
 	return ok && sameDecimal(text, canonical)
 }
 

@@ -247,7 +247,8 @@ func (s *scanner) judgeNumber(text []byte, plain bool) {
 		s.fail(ErrSlow)
 		return
 	}
-	canonical, slow, ok := canonicalNumber(text)
+	var room numberRoom
+	canonical, slow, ok := canonicalNumber(&room, text)
 	if slow {
 		s.slow++
 	}

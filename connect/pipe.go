@@ -57,6 +57,9 @@ func (p *pipeEnd) Send(ctx context.Context, frame []byte) error {
 // HasRoom implements [RoomChecker].
 func (p *pipeEnd) HasRoom(int) bool { return len(p.out) < cap(p.out) }
 
+// backlog reports whether frames wait to be received.
+func (p *pipeEnd) backlog() bool { return len(p.in) > 0 }
+
 // Recv implements [Transport].
 func (p *pipeEnd) Recv(ctx context.Context) ([]byte, error) {
 	select {

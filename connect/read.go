@@ -3,6 +3,7 @@ package connect
 import (
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/spoke-peer/spoke-go/internal/jcs"
 	"github.com/spoke-peer/spoke-go/spoke"
@@ -40,6 +41,12 @@ func (s *Session) handle(frame []byte, err error) bool {
 	if !s.passLead() {
 		s.serving.leave(r.size)
 		return false
+	}
+	if s.backlog != nil && s.backlog() {
+		// The next reader has work and runs on this processor when this goroutine stops:
+		// let it run now, and another processor take up the handler. A network's poller
+		// spreads the work by itself.
+		runtime.Gosched()
 	}
 	s.answer(&r)
 	return false

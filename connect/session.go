@@ -27,6 +27,7 @@ type Session struct {
 	ep        *endpoint
 	transport Transport
 	room      RoomChecker // the transport, if it is one; else nil
+	backlog   func() bool // whether frames wait to be read; nil if the transport cannot tell
 	id        string
 	quotedID  []byte // id as it stands in a frame
 	local     PeerID
@@ -90,6 +91,9 @@ func newSession(ep *endpoint, t Transport, est *established, proven bool) *Sessi
 	}
 	est.remote.capabilities = nil
 	s.room, _ = t.(RoomChecker)
+	if pipe, ok := t.(*pipeEnd); ok {
+		s.backlog = pipe.backlog
+	}
 	s.quotedID, _ = jcs.AppendString(nil, s.id) // it came from JSON or is our own
 	s.tools.next = ep.Tools
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())

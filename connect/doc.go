@@ -29,8 +29,8 @@
 // # Frames and goroutines
 //
 // A [Transport] moves frames: [Pipe] in memory, package connect/ws over WebSocket. One
-// goroutine of a session reads and never waits; handlers run in goroutines of their
-// own, bounded by [Limits]. [Session.Close] ends a session and returns at once,
+// goroutine of a session at a time reads and never waits; to run a handler it makes
+// another the reader, so handlers run side by side, bounded by [Limits]. [Session.Close] ends a session and returns at once,
 // [Session.Wait] waits until nothing of it runs any more.
 //
 // The wire is described in docs/wire.md.

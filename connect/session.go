@@ -21,8 +21,9 @@ import (
 // is symmetric, so it has no notion of who dialed: both sides invoke and both serve.
 // All methods are safe for concurrent use.
 //
-// One goroutine reads. It owns the inbound counter and never waits for a handler or a
-// write. Every other goroutine is started by run, which [Session.Wait] waits for.
+// One goroutine at a time reads. It owns the inbound counter and never waits for a
+// handler or a write: it passes the lead on before it serves a request. [Session.Wait]
+// waits for every goroutine of the session.
 type Session struct {
 	ep        *endpoint
 	transport Transport

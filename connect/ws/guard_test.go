@@ -22,7 +22,7 @@ const (
 
 	mostCostOfByte     = 2.0 // at 4 MiB, by that at 64 KiB
 	mostPeak           = 8.0 // at 4 MiB, in payloads and per side
-	mostCostOfSessions = 1.5 // at 1,000 sessions, by that at one
+	mostCostOfSessions = 2.0 // at 1,000 sessions, by that at one
 )
 
 // guardCalls is how many calls a guard makes to measure.

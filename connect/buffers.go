@@ -1,6 +1,9 @@
 package connect
 
-import "sync"
+import (
+	"bytes"
+	"sync"
+)
 
 // bufferPool recycles byte buffers. A buffer goes back only after its last read.
 type bufferPool struct{ pool sync.Pool }
@@ -10,6 +13,16 @@ const maxPooled = 64 << 10
 
 // signBuffers hold canonical bytes while they are signed, verified or written.
 var signBuffers bufferPool
+
+// compact returns value, which is a part of a frame, or a copy of it when to keep the
+// value would keep much else: unsigned extensions can be far larger.
+func compact(value []byte, frame int) []byte {
+	const small = 4 << 10
+	if frame <= small || 2*len(value) >= frame {
+		return value
+	}
+	return bytes.Clone(value)
+}
 
 // envelopePool recycles envelopes. One goes back only after its last read.
 type envelopePool struct{ pool sync.Pool }

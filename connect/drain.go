@@ -4,13 +4,18 @@ import "context"
 
 // Shutdown is a [Session.Close] that waits: the peer's requests that are being served
 // and the invokes of this side that wait finish first, and new requests are answered
-// with kind overloaded meanwhile. It returns nil when the session is over. When ctx ends
-// first, the session is closed at once and ctx's error is returned. A handler must not
-// call it on its own session: it would wait for itself.
+// with kind overloaded meanwhile. It returns nil when the session is over and has said
+// goodbye. When ctx ends first, the session is closed at once and ctx's error is returned.
+// A handler must not call it on its own session: it would wait for itself.
 func (s *Session) Shutdown(ctx context.Context) error {
 	s.drain(nil)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		s.Wait()
+	}()
 	select {
-	case <-s.Done():
+	case <-over:
 		return nil
 	case <-ctx.Done():
 		s.Close()
@@ -33,8 +38,13 @@ func (s *Session) endIfDrained() {
 	}
 }
 
+// atRest reports whether nothing is served and nothing invoked.
+func (s *Session) atRest() bool {
+	return s.serving.count.Load() == 0 && s.calling.Load() == 0
+}
+
 func (s *Session) idle() bool {
-	if s.serving.count.Load() > 0 || s.calling.Load() > 0 {
+	if !s.atRest() {
 		return false
 	}
 	s.mu.Lock()

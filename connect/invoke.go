@@ -119,10 +119,10 @@ func result(value json.RawMessage, reject *spoke.Reject) (json.RawMessage, error
 func (s *Session) call(ctx context.Context, op string, payload content) (json.RawMessage, *spoke.Reject) {
 	started := time.Now()
 	s.calling.Add(1)
+	defer s.endIfDrained()
+	defer s.calling.Add(-1)
 	answer, reject := s.callPeer(ctx, op, payload)
-	s.calling.Add(-1)
 	s.invoked(op, reject, time.Since(started))
-	s.endIfDrained()
 	return answer, reject
 }
 
@@ -202,7 +202,7 @@ func (s *Session) settle(sequence uint64, e *envelope) (json.RawMessage, *spoke.
 	}
 	s.possess.prove()
 	if shape == signedSuccess {
-		return e.values[fieldPayload].Value, nil
+		return compact(e.values[fieldPayload].Value, len(e.own)), nil
 	}
 	return nil, s.settleFailure(e)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -409,5 +410,15 @@ func TestTheTextOfATransportsErrorStaysOnThisSide(t *testing.T) {
 		_, err := l.app.InvokeTool(t.Context(), echoTool, nil)
 		assert.NotContains(t, err.Error(), errBroken.Error())
 		assert.ErrorIs(t, err, errBroken)
+	})
+}
+
+// What is written in fewer characters than its canonical form is read as often as that.
+func TestManyLargeNumbersTravel(t *testing.T) {
+	bothWays(t, dialConfig(), responderConfig(), func(t *testing.T, caller, _ *connect.Session) {
+		list := raw("[%s]", strings.TrimSuffix(strings.Repeat("1e20,", 3000), ","))
+		got, err := caller.InvokeTool(t.Context(), echoTool, raw(`{"a":%s}`, list))
+		require.NoError(t, err)
+		require.Equal(t, strings.ReplaceAll(string(raw(`{"a":%s}`, list)), "1e20", "100000000000000000000"), string(got))
 	})
 }

@@ -68,7 +68,7 @@ func (s *Session) joinLead() <-chan bool {
 		return nil
 	}
 	if l.next == nil {
-		l.next = make(chan bool, 2) // one of each kind, so that no send waits
+		l.next = make(chan bool, 2) // one of each kind
 		l.look = time.AfterFunc(leadPatience, s.lookAtLead)
 	} else if !l.passed {
 		l.look.Reset(leadPatience)
@@ -98,8 +98,12 @@ func (s *Session) lookAtLead() {
 		l.passed = false
 		l.look.Reset(leadPatience)
 	default:
-		l.waits = false
-		l.next <- false
+		select {
+		case l.next <- false:
+			l.waits = false
+		default: // others are on their way
+			l.look.Reset(leadPatience)
+		}
 	}
 }
 

@@ -154,6 +154,9 @@ func (s *Session) queueDenial(d denial) admission {
 	if s.ended {
 		return admitted
 	}
+	if s.draining.Load() != nil && s.atRest() {
+		return admitted // who goes on asking does not keep the session from its end
+	}
 	if verdict := s.replies.admit(denialBytes, &s.ep.Limits); verdict != admitted {
 		return verdict
 	}

@@ -66,6 +66,51 @@ func TestACallerIsHeldByNoWrite(t *testing.T) {
 	})
 }
 
+func TestWaitWaitsForTheWriteOfACaller(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		a, b := connect.Pipe()
+		shut := make(chan struct{})
+		held := &heedless{Transport: a}
+		l := connectOver(t, held, b, dialConfig(), responderConfig())
+		defer l.close()
+		held.shut = shut
+		call := start(t.Context(), l.app.Session, echoTool)
+		synctest.Wait()
+		l.app.Close()
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			l.app.Wait()
+		}()
+		synctest.Wait()
+		select {
+		case <-over:
+			require.Fail(t, "Wait is over while Send runs")
+		default:
+		}
+		close(shut)
+		<-over
+		_, err := call.wait()
+		assert.Equal(t, spoke.KindSessionClosed, spoke.KindOf(err))
+	})
+}
+
+// heedless is a transport with room whose Send, once shut is set, waits for it whatever
+// else ends.
+type heedless struct {
+	connect.Transport
+	shut chan struct{}
+}
+
+func (h *heedless) HasRoom(int) bool { return true }
+
+func (h *heedless) Send(ctx context.Context, frame []byte) error {
+	if h.shut != nil {
+		<-h.shut
+	}
+	return h.Transport.Send(ctx, frame)
+}
+
 // What an invoke left behind must not reach the next one, which may use the same waiter.
 func TestAnInvokeGetsItsOwnAnswerAfterOthersGaveUp(t *testing.T) {
 	eachProvenRole(t, func(t *testing.T, s *connect.Session, p *wirePeer) {

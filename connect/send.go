@@ -95,10 +95,7 @@ func (s *Session) sendRequest(p *patience, payload content) (*waiter, *spoke.Rej
 		s.transmit(id, p.op, buf)
 		return w, nil
 	}
-	op := p.op
-	if !s.run(func() { s.transmit(id, op, buf) }) {
-		s.transmit(id, op, buf) // the session has ended, so nothing is written
-	}
+	go s.transmit(id, p.op, buf)
 	return w, nil
 }
 
@@ -120,12 +117,17 @@ func (s *Session) prepareRequest(buf *[]byte, p *patience, payload content) (*wa
 	if most := s.ep.Limits.FrameBytes; len(*buf) > most {
 		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "the request to %s takes %d bytes, at most %d fit a frame", p.op, len(*buf), most)
 	}
+	w := s.addWaiter(id, p.op, s.out.sequence)
+	if w == nil {
+		return nil, s.closedReject()
+	}
 	s.owed.Add(1)
-	return s.addWaiter(id, p.op, s.out.sequence), nil
+	return w, nil
 }
 
 // transmit writes a prepared request, moves the counter and frees the slot.
 func (s *Session) transmit(id requestID, op string, buf *[]byte) {
+	defer s.running.Done() // since the waiter was added
 	defer s.freeSlot()
 	defer signBuffers.put(buf)
 	err := s.write(*buf)

@@ -15,8 +15,8 @@ import (
 	"github.com/spoke-peer/spoke-go/spoke"
 )
 
-// request is one that a handler serves: what its response repeats, and its payload,
-// which aliases the frame. The zero request is none.
+// request is one that a handler serves: what its response repeats, and its payload. They
+// may alias the frame. The zero request is none.
 type request struct {
 	echo    echo
 	service service
@@ -57,7 +57,7 @@ func (s *Session) admit(e *envelope, size int) (r request) {
 		s.deny(e, overloaded("too many requests are being served"))
 	default:
 		s.misses = 0
-		return request{echoOf(e), serves, e.values[fieldPayload].Value, size}
+		return request{echoOf(e), serves, compact(e.values[fieldPayload].Value, size), size}
 	}
 	return r
 }

@@ -31,7 +31,12 @@ func (t *timers) start(d time.Duration) *time.Timer {
 
 // stop takes a timer back, whether it fired or not; nobody reads its channel any more.
 func (t *timers) stop(timer *time.Timer) {
-	timer.Stop() // and its channel is empty
+	if !timer.Stop() {
+		select {
+		case <-timer.C: // only with GODEBUG=asynctimerchan=1
+		default:
+		}
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.idle) < maxIdleTimers {

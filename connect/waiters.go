@@ -44,10 +44,15 @@ type waiters struct {
 	idle []*waiter // their channels are empty
 }
 
-// addWaiter makes an invoke known to the reader.
+// addWaiter makes an invoke known to the reader and counts its write as running, nil once
+// the session has ended.
 func (s *Session) addWaiter(id requestID, op string, sequence uint64) *waiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.ended {
+		return nil
+	}
+	s.running.Add(1)
 	var w *waiter
 	if last := len(s.waiters.idle) - 1; last >= 0 {
 		w = s.waiters.idle[last]

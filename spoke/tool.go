@@ -21,7 +21,8 @@ type ToolInvoker interface {
 //
 // A [*Reject] anywhere in the error's chain is what the caller sees; any other
 // error is seen as INTERNAL_ERROR and its text stays on this side. Ctx ends when the
-// session ends. Handlers of one session run concurrently.
+// session ends. Handlers of one session run concurrently; a goroutine serves several, one
+// after the other, so a handler that locks its thread or labels its goroutine undoes that.
 type ToolHandler func(ctx context.Context, args json.RawMessage) (any, error)
 
 // ToolSource finds the handler that serves a tool. Implementations are safe for

@@ -17,8 +17,8 @@ const (
 )
 
 // pulse finds out whether a peer is still there. It pings once per interval, and what
-// comes from the peer gives it two more intervals. One timer and no goroutine of its own
-// while nothing is written.
+// comes from the peer gives it two more intervals, or a sixteenth of one less. One timer
+// and no goroutine of its own while nothing is written.
 type pulse struct {
 	conn     *websocket.Conn
 	interval time.Duration // 0 when nothing is watched

@@ -19,6 +19,7 @@ const (
 // not again until what it had room for is spent. The zero value never knows.
 type room struct {
 	socket   syscall.RawConn
+	secure   bool             // TLS writes on its own, so the socket is asked every time
 	ask      func(fd uintptr) // made once; sets writable
 	writable bool             // guarded as Send is
 	left     atomic.Int64     // bytes; what is written aside, such as a ping, spends too
@@ -26,7 +27,7 @@ type room struct {
 
 func (r *room) init(conn net.Conn) {
 	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn()
+		conn, r.secure = secure.NetConn(), true
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		r.socket, _ = tcp.SyscallConn()
@@ -40,7 +41,7 @@ func (r *room) has(bytes int) bool {
 	if r.socket == nil || need > roomBytes {
 		return false
 	}
-	if r.left.Load() >= need {
+	if !r.secure && r.left.Load() >= need {
 		return true
 	}
 	if r.socket.Control(r.ask) != nil || !r.writable {

@@ -246,18 +246,30 @@ func TestSlowNumbersAreRationed(t *testing.T) {
 		"the smallest double":    "5e-324",
 		"a subnormal":            "1e-310",
 		"one that vanishes":      "1e-400",
-		"more than 19 digits":    "12345678901234567890",
-		"digits behind zeros":    "0.00012345678901234567890",
-		"digits and an exponent": "1.2345678901234567890e300",
+		"more than 19 digits":    "12345678901234567891",
+		"digits behind zeros":    "0.00012345678901234567891",
+		"digits and an exponent": "1.2345678901234567891e300",
 	} {
 		assert.NoError(t, Check(list(number, MaxSlowNumbers), 0), name)
 		assert.ErrorIs(t, Check(list(number, MaxSlowNumbers+1), 0), ErrSlow, name)
 	}
 	for name, number := range map[string]string{
 		"a plain integer": "123456789012345678", "zeros": "0.00000000000000000000000000001", "17 digits": "0.12345678901234567", "large": "1e308",
+		"a power of ten": "1e20", "its digits": "100000000000000000000", "a fraction with zeros": "0.125000000000000000000000",
 		"zero": "0.0", "negative zero": "-0", "zero with an exponent": "0e-400",
 	} {
 		assert.NoError(t, Check(list(number, 20*MaxSlowNumbers), 0), name)
+	}
+}
+
+// What was accepted once is accepted in its canonical form as well.
+func TestCanonicalTextIsNotSlowerToRead(t *testing.T) {
+	for _, number := range []string{"1e20", "123e18", "1.7976931348623157e308", "0.30000000000000004", "9007199254740993e5", "1e-6", "2.5e-320"} {
+		list := []byte("[" + strings.Repeat(number+",", MaxSlowNumbers-1) + number + "]")
+		canonical, err := Canonical(list)
+		require.NoError(t, err, number)
+		_, err = Canonical(canonical)
+		require.NoError(t, err, number)
 	}
 }
 

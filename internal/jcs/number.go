@@ -27,19 +27,22 @@ func canonicalNumber(room *numberRoom, text []byte) (canonical []byte, slow, ok 
 	return appendES6(room[:0], f), slow, true
 }
 
-// countDigits counts the digits of a number's mantissa from its first non-zero one.
+// countDigits counts the digits of a number's mantissa from its first to its last one
+// that is not zero. So the canonical text of a number never has more than the number.
 func countDigits(text []byte) int {
-	n := 0
+	n, last := 0, 0
 	for _, c := range text {
 		switch {
 		case c == 'e' || c == 'E':
-			return n
+			return last
 		case c == '0' && n == 0, c == '-', c == '.':
 		default:
-			n++
+			if n++; c != '0' {
+				last = n
+			}
 		}
 	}
-	return n
+	return last
 }
 
 // appendES6 appends a finite double as ES6 writes it.

@@ -20,6 +20,8 @@ type Options struct {
 	// Groups are the groups to run; nil means all. A group that the files do not have
 	// is a problem.
 	Groups []string
+	// Progress, if set, is called after each group.
+	Progress func(Group)
 }
 
 // Run replays a set of vector files against this library, such as [vectors.Files] or a
@@ -36,7 +38,11 @@ func Run(ctx context.Context, files fs.FS, options Options) *Report {
 	}
 	for _, name := range names {
 		if group := vectors.GroupOf(name); options.Groups == nil || slices.Contains(options.Groups, group) {
-			r.Groups = append(r.Groups, runFile(ctx, files, name, index))
+			done := runFile(ctx, files, name, index)
+			r.Groups = append(r.Groups, done)
+			if options.Progress != nil {
+				options.Progress(done)
+			}
 		}
 	}
 	for _, group := range options.Groups {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -180,26 +179,7 @@ func (f *benchFlags) overPair(ctx context.Context, payload json.RawMessage, c be
 // calls makes the calls and tells of their progress.
 func (f *benchFlags) calls(ctx context.Context, c bench.Contest) (r, floor bench.Result, err error) {
 	c.Done = new(atomic.Int64)
-	stop := f.progress(c.Done)
+	stop := progress(f.output.err, func() string { return fmt.Sprintf("%d of %d calls", c.Done.Load(), f.load.N) })
 	defer stop()
 	return c.Run(ctx)
-}
-
-// progress says each second how far the calls are.
-func (f *benchFlags) progress(done *atomic.Int64) (stop func()) {
-	over, gone := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(gone)
-		ticker := time.NewTicker(patience)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				fmt.Fprintf(f.output.err, "%d of %d calls\n", done.Load(), f.load.N)
-			case <-over:
-				return
-			}
-		}
-	}()
-	return func() { close(over); <-gone }
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -44,10 +46,47 @@ judges that. The exit status is 1 on any failure.`,
 
 func (f *conformanceFlags) run(cmd *cobra.Command) error {
 	if f.live.wanted() {
-		return f.live.run(cmd, f.json)
+		j, done, err := f.live.judge(cmd)
+		if err != nil {
+			return err
+		}
+		defer done()
+		return j.run(cmd, f)
 	}
-	report := conformance.Run(cmd.Context(), f.files(), conformance.Options{Groups: f.groups})
-	return show(cmd.OutOrStdout(), report, report.OK, f.json)
+	files := f.files()
+	if err := f.check(files); err != nil {
+		return err
+	}
+	var done atomic.Int64
+	stop := progress(cmd.ErrOrStderr(), func() string { return fmt.Sprintf("%d groups done", done.Load()) })
+	report := conformance.Run(cmd.Context(), files, conformance.Options{
+		Groups: f.groups, Progress: func(conformance.Group) { done.Add(1) },
+	})
+	stop()
+	return f.show(cmd, report, report.OK)
+}
+
+// check looks for what the flags name.
+func (f *conformanceFlags) check(files fs.FS) error {
+	if _, err := fs.ReadDir(files, "."); err != nil {
+		return usagef("--vectors %s: %w", f.vectors, err)
+	}
+	index, _ := vectors.ReadIndex(files) // one that is broken is in the report
+	for _, group := range f.groups {
+		_, err := fs.Stat(files, group+".json")
+		if _, known := index.Groups[group]; err != nil && !known {
+			return usagef("--group: no vectors for group %s", group)
+		}
+	}
+	return nil
+}
+
+// show prints a report. What an interrupt cut short is none that counts.
+func (f *conformanceFlags) show(cmd *cobra.Command, report textReport, ok bool) error {
+	if err := show(cmd.OutOrStdout(), report, ok, f.json); err != nil {
+		return err
+	}
+	return cmd.Context().Err()
 }
 
 func (f *conformanceFlags) files() fs.FS {

@@ -65,7 +65,7 @@ func parsePeer(ctx context.Context, name string, text []byte) (connect.PeerID, e
 			return connect.ParseIdentity(text, passphrase)
 		})
 		if err != nil {
-			return "", err
+			return "", &usageError{err}
 		}
 		return id.PeerID(), nil
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -8,6 +9,33 @@ import (
 
 	"github.com/spoke-peer/spoke-go/connect"
 )
+
+// stdin is what is typed, until ctx ends.
+type stdin struct {
+	ctx context.Context
+	io.Reader
+}
+
+// Read implements [io.Reader]. One that ctx ends leaves a read behind, which the end of
+// the program ends.
+func (s *stdin) Read(p []byte) (int, error) {
+	type part struct {
+		text []byte
+		err  error
+	}
+	read := make(chan part, 1)
+	go func() {
+		own := make([]byte, len(p))
+		n, err := s.Reader.Read(own)
+		read <- part{own[:n], err}
+	}()
+	select {
+	case got := <-read:
+		return copy(p, got.text), got.err
+	case <-s.ctx.Done():
+		return 0, s.ctx.Err()
+	}
+}
 
 // readInput reads a file, or stdin for "-".
 func readInput(stdin io.Reader, name string) ([]byte, error) {

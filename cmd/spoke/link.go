@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -69,6 +70,18 @@ func isURL(text string) bool {
 	return strings.HasPrefix(text, "ws://") || strings.HasPrefix(text, "wss://")
 }
 
+// checkURL judges the form of a peer's URL.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil {
+		return err
+	}
+	if !isURL(text) || u.Host == "" {
+		return fmt.Errorf("%q is no URL of a peer, ws://HOST:PORT or wss://HOST", text)
+	}
+	return nil
+}
+
 // open connects. Wants are tools of the peer's that this side will call; a tool can be
 // called only if both sides list it.
 func (l *link) open(ctx context.Context, wants ...string) (*connect.RemoteAdapter, error) {
@@ -110,6 +123,9 @@ func (l *link) frames() func(wiretap.Frame) {
 func (l *link) dialConfig(ctx context.Context, own *tools.Registry, wants []string) (cfg connect.DialConfig, err error) {
 	if l.url == "" || !isURL(l.url) {
 		return cfg, usagef("no URL of a peer: give ws://HOST:PORT or wss://HOST, --url, SPOKE_URL or a profile")
+	}
+	if err := checkURL(l.url); err != nil {
+		return cfg, &usageError{err}
 	}
 	if l.key == "" {
 		return cfg, usagef("no private key: give --key, SPOKE_KEY or a profile; \"spoke keygen -o FILE\" makes one")

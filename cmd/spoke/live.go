@@ -20,6 +20,7 @@ import (
 
 // liveFlags are the flags about a live peer.
 type liveFlags struct {
+	settings
 	dial, listen   string
 	peer           string
 	key, seed      string
@@ -31,45 +32,56 @@ type liveFlags struct {
 func (f *liveFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.dial, "dial", "", "judge the responder at this URL, such as ws://127.0.0.1:8787")
 	flags.StringVar(&f.listen, "listen", "", "judge the dialer that connects to this address, such as 127.0.0.1:8787")
-	flags.StringVar(&f.peer, "peer", "", "peer id of the peer to judge; empty takes whoever is met first")
-	flags.StringVar(&f.key, "key", "", "private key file of this side; empty makes a key")
+	flags.StringVar(&f.peer, "peer", "", "peer id of the peer to judge; empty takes whoever is met first (env SPOKE_PEER)")
+	flags.StringVar(&f.key, "key", "", "private key file of this side; empty makes a key (env SPOKE_KEY)")
 	flags.StringVar(&f.seed, "seed", "", "seed of this side's key, 64 hex digits, for test keys")
 	flags.StringVar(&f.manifest, "manifest", "", "file with this side's manifest; empty mirrors the peer's")
 	flags.StringVar(&f.tool, "tool", "", "tool to invoke; empty takes the first that is negotiated")
 	flags.StringVar(&f.args, "args", "", "arguments of the tool as JSON; empty makes some from its schema")
 	flags.DurationVar(&f.timeout, "timeout", 0, "how long to wait for a reaction (default 3s)")
 	flags.DurationVar(&f.await, "await", time.Minute, "how long to wait for a dialer to connect")
+	f.settings.register(flags)
+}
+
+// fill takes the key and the peer from the settings. The rest of them is about other
+// commands: whom to dial stands in the command line, and what is empty here means
+// something else than it does there.
+func (f *liveFlags) fill(flags *pflag.FlagSet) error {
+	if f.seed != "" {
+		return f.settings.fillOnly(flags, "peer")
+	}
+	return f.settings.fillOnly(flags, "key", "peer")
 }
 
 func (f *liveFlags) wanted() bool { return f.dial != "" || f.listen != "" }
 
-func (f *liveFlags) run(cmd *cobra.Command, asJSON bool) error {
-	cfg, err := f.config(cmd.Context())
-	if err != nil {
-		return err
+// judge makes what meets the peer; done is for its end.
+func (f *liveFlags) judge(cmd *cobra.Command) (j *judge, done func(), err error) {
+	j = new(judge)
+	if err := f.fill(cmd.Flags()); err != nil {
+		return nil, nil, err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "this side is %s\n", cfg.Identity.PeerID())
+	if j.Config, err = f.config(cmd.Context()); err != nil {
+		return nil, nil, err
+	}
 	if f.dial != "" {
-		cfg.Role = live.Responder
-		cfg.Open = func(ctx context.Context) (connect.Transport, error) { return ws.Dial(ctx, f.dial, nil) }
-		return judge(cmd, cfg, asJSON)
+		if err := checkURL(f.dial); err != nil {
+			return nil, nil, usagef("--dial: %w", err)
+		}
+		j.Role, j.where = live.Responder, "see that the host runs and listens at "+f.dial
+		j.Open = func(ctx context.Context) (connect.Transport, error) {
+			return ws.Dial(ctx, f.dial, &ws.DialOptions{HandshakeTimeout: f.timeout})
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "this side is %s\n", j.Identity.PeerID())
+		return j, func() {}, nil
 	}
 	door, err := openDoor(f.listen, f.await)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer door.close()
-	fmt.Fprintf(cmd.ErrOrStderr(), "waiting for dialers at ws://%s\n", door.listener.Addr())
-	cfg.Role, cfg.Open = live.Dialer, door.next
-	return judge(cmd, cfg, asJSON)
-}
-
-func judge(cmd *cobra.Command, cfg live.Config, asJSON bool) error {
-	report, err := live.Run(cmd.Context(), cfg)
-	if err != nil {
-		return &connectError{err}
-	}
-	return show(cmd.OutOrStdout(), report, report.OK, asJSON)
+	fmt.Fprintf(cmd.ErrOrStderr(), "this side is %s\nwaiting for dialers at ws://%s\n", j.Identity.PeerID(), door.listener.Addr())
+	j.Role, j.Open, j.where = live.Dialer, door.next, "let the dialer connect, and again whenever it is left; --await is how long to wait for it"
+	return j, door.close, nil
 }
 
 func (f *liveFlags) config(ctx context.Context) (live.Config, error) {
@@ -133,7 +145,7 @@ type door struct {
 func openDoor(address string, await time.Duration) (*door, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, err
+		return nil, usagef("--listen: %w", err)
 	}
 	d := &door{listener: listener, visitors: make(chan connect.Transport), await: await, closed: make(chan struct{})}
 	d.server = &http.Server{Handler: http.HandlerFunc(d.enter), ReadHeaderTimeout: await}
@@ -157,13 +169,13 @@ func (d *door) enter(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *door) next(ctx context.Context) (connect.Transport, error) {
-	ctx, cancel := context.WithTimeout(ctx, d.await)
-	defer cancel()
 	select {
 	case t := <-d.visitors:
 		return t, nil
 	case <-ctx.Done():
-		return nil, usagef("nobody connected within %v", d.await)
+		return nil, ctx.Err()
+	case <-time.After(d.await):
+		return nil, fmt.Errorf("nobody connected within %v: %w", d.await, context.DeadlineExceeded)
 	}
 }
 

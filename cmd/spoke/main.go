@@ -27,11 +27,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(doubleDashed(args))
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	root.SetIn(&stdin{ctx, os.Stdin})
 	err := root.ExecuteContext(ctx)
 	if err != nil && !started {
 		err = &usageError{err} // a command line that cobra refuses
 	}
-	if err != nil && !errors.Is(err, errReported) {
+	err = interrupted(ctx, err)
+	if _, stopped := errors.AsType[*interruptedError](err); stopped || err != nil && !errors.Is(err, errReported) {
 		explain(stderr, err)
 	}
 	return statusOf(err)
@@ -57,7 +59,8 @@ func newRoot() *cobra.Command {
 		Long: `spoke shows, tries and debugs SPOKE connect peers without writing code.
 
 Exit status: 0 success; 1 the peer refused, or a check failed; 2 the command line or a
-setting is wrong; 3 could not connect, or the connection was lost; 4 a wait timed out.`,
+setting is wrong; 3 could not connect, or the connection was lost; 4 a wait timed out;
+130 interrupted.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -92,10 +92,10 @@ func TestConformanceFailsWithAStatusThatSaysWhy(t *testing.T) {
 		status int
 	}{
 		"a vector that fails":            {[]string{"conformance", "-vectors", broken}, "FAIL tool_ids cases[0]", 1},
-		"a directory that is not there":  {[]string{"conformance", "-vectors", filepath.Join(broken, "no")}, "nothing was run", 1},
+		"a directory that is not there":  {[]string{"conformance", "-vectors", filepath.Join(broken, "no")}, "no such file", 2},
 		"a directory without vectors":    {[]string{"conformance", "-vectors", t.TempDir()}, "nothing was run", 1},
 		"nothing that can be run":        {[]string{"conformance", "-vectors", vectorDir(t, unknownGroup)}, "nothing was run", 1},
-		"a group that is not there":      {[]string{"conformance", "-group", "made_up"}, "no vectors for group made_up", 1},
+		"a group that is not there":      {[]string{"conformance", "-group", "made_up"}, "no vectors for group made_up", 2},
 		"a flag that does not exist":     {[]string{"conformance", "-made-up"}, "unknown flag", 2},
 		"an argument":                    {[]string{"conformance", "x"}, "unknown command", 2},
 		"a peer id that is none":         {[]string{"conformance", "-dial", "ws://127.0.0.1:1", "-peer", "x"}, "-peer", 2},
@@ -106,14 +106,14 @@ func TestConformanceFailsWithAStatusThatSaysWhy(t *testing.T) {
 		"a manifest that is not there":   {[]string{"conformance", "-dial", "ws://127.0.0.1:1", "-manifest", "no.json"}, "-manifest", 2},
 		"both roles at once":             {[]string{"conformance", "-dial", "ws://x", "-listen", "y"}, "none of the others can be", 2},
 		"nobody at the other end":        {[]string{"conformance", "-dial", "ws://127.0.0.1:1"}, "no session", 3},
-		"nobody who comes":               {[]string{"conformance", "-listen", "127.0.0.1:0", "-await", "1ms"}, "nobody connected", 3},
-		"an address that is none":        {[]string{"conformance", "-listen", "nowhere"}, "nowhere", 1},
-		"a transcript that is not there": {[]string{"transcript", "replay", "no.jsonl"}, "no.jsonl", 1},
-		"a transcript that is none":      {[]string{"transcript", "replay", path}, "transcript line 1", 1},
+		"nobody who comes":               {[]string{"conformance", "-listen", "127.0.0.1:0", "-await", "1ms"}, "nobody connected", 4},
+		"an address that is none":        {[]string{"conformance", "-listen", "nowhere"}, "nowhere", 2},
+		"a transcript that is not there": {[]string{"transcript", "replay", "no.jsonl"}, "no.jsonl", 2},
+		"a transcript that is none":      {[]string{"transcript", "replay", path}, "transcript line 1", 2},
 		"a replay with a bad seed":       {[]string{"transcript", "replay", path, "-seed", "00"}, "seed", 2},
 		"a replay with a missing key":    {[]string{"transcript", "replay", path, "-key", "no.key"}, "no.key", 2},
 		"a record without a responder":   {[]string{"transcript", "record", "-out", "x"}, "dial", 2},
-		"a record over a file":           {[]string{"transcript", "record", "-dial", "ws://x", "-out", path}, "exists", 1},
+		"a record over a file":           {[]string{"transcript", "record", "-dial", "ws://x", "-out", path}, "exists", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := spokeCommand(t, c.args...)

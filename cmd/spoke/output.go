@@ -137,6 +137,25 @@ func slow(w io.Writer, what string) (done func()) {
 	return func() { close(over); <-gone }
 }
 
+// progress says on w each second how far something is, until stop returns.
+func progress(w io.Writer, far func() string) (stop func()) {
+	over, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		ticker := time.NewTicker(patience)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				fmt.Fprintln(w, far())
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() { close(over); <-gone }
+}
+
 // complain prints a line to stderr.
 func (o *output) complain(text string) error {
 	_, err := fmt.Fprintln(o.err, "spoke:", termtext.Line(text))

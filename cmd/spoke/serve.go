@@ -41,7 +41,7 @@ SPOKE_TOOL and SPOKE_CALLER, the peer id of the caller; a status other than 0 is
 with the last line of its stderr. A tool that the manifest describes is offered so.
 
 An interrupt ends it: nothing new is accepted, and calls that run have --grace to finish.
-The exit status is 4 if some did not. A second interrupt ends it at once.`,
+The exit status is 4 if some did not, else 0. A second interrupt ends it at once.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.of(cmd)
@@ -90,12 +90,12 @@ func (f *serveFlags) run(ctx context.Context) error {
 	h.wire, h.offer = f.wire, &f.offer
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
-		return &connectError{err}
+		return usagef("--listen: %w", err)
 	}
 	if err := f.facts([2]string{"peer id", string(cfg.Identity.PeerID())}, [2]string{"url", "ws://" + listener.Addr().String()}); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	return h.serve(ctx, listener)
+	return settled(h.serve(ctx, listener))
 }
 
 // world opens what --ports names; nil for nothing.
@@ -113,10 +113,13 @@ func (f *serveFlags) world(ctx context.Context) (*toyworld.World, func() error, 
 	}
 	store, err := sqlitestore.Open(ctx, file)
 	if err != nil {
-		return nil, nothing, err
+		return nil, nothing, usagef("--ports: %w", err)
 	}
 	world, err := toyworld.OpenWorld(ctx, store, toyworld.HarborCorpus())
-	return world, store.Close, err
+	if err != nil {
+		return nil, nothing, usagef("--ports: %w", errors.Join(err, store.Close()))
+	}
+	return world, store.Close, nil
 }
 
 // seconds are the values of --second.

@@ -32,8 +32,11 @@ func (s *settings) register(flags *pflag.FlagSet) {
 func envOf(flag string) string { return "SPOKE_" + strings.ToUpper(flag) }
 
 // fill sets the flags that were not given.
-func (s *settings) fill(flags *pflag.FlagSet) error {
-	for _, name := range append([]string{"profile", "config"}, settable...) {
+func (s *settings) fill(flags *pflag.FlagSet) error { return s.fillOnly(flags, settable...) }
+
+// fillOnly sets those of the named flags that were not given.
+func (s *settings) fillOnly(flags *pflag.FlagSet, names ...string) error {
+	for _, name := range append([]string{"profile", "config"}, names...) {
 		if text := os.Getenv(envOf(name)); text != "" {
 			if err := setAbsent(flags, name, text); err != nil {
 				return usagef("%s: %w", envOf(name), err)
@@ -50,6 +53,9 @@ func (s *settings) fill(flags *pflag.FlagSet) error {
 		}
 		if slices.Index(settable, name) < settableFiles && !filepath.IsAbs(text) {
 			text = filepath.Join(filepath.Dir(path), text)
+		}
+		if !slices.Contains(names, name) {
+			continue
 		}
 		if err := setAbsent(flags, name, text); err != nil {
 			return usagef("%s: %s: %w", path, name, err)

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net"
+	"os"
 
 	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
 	"github.com/spoke-peer/spoke-go/connect"
@@ -14,10 +17,11 @@ import (
 
 // Exit statuses.
 const (
-	statusFailed  = 1 // the peer refused, or a check failed
-	statusUsage   = 2
-	statusConnect = 3
-	statusTimeout = 4
+	statusFailed      = 1 // the peer refused, or a check failed
+	statusUsage       = 2
+	statusConnect     = 3
+	statusTimeout     = 4
+	statusInterrupted = 130 // as of a program that SIGINT ends
 )
 
 // errReported ends a command whose output says already what went wrong.
@@ -35,6 +39,34 @@ type connectError struct{ error }
 
 func (e *connectError) Unwrap() error { return e.error }
 
+// interruptedError is a command that an interrupt ended.
+type interruptedError struct{ error }
+
+func (e *interruptedError) Error() string { return "interrupted" }
+func (e *interruptedError) Unwrap() error { return e.error }
+
+// settledError is the error of a command that ends by an interrupt, and says itself what
+// came of that.
+type settledError struct{ error }
+
+func (e *settledError) Unwrap() error { return e.error }
+
+func settled(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &settledError{err}
+}
+
+// interrupted is what a command's error means: once ctx has ended, that it was
+// interrupted, unless the command has settled that.
+func interrupted(ctx context.Context, err error) error {
+	if _, ok := errors.AsType[*settledError](err); ok || err == nil || ctx.Err() == nil {
+		return err
+	}
+	return &interruptedError{err}
+}
+
 // advisedError is an error that knows what to do next.
 type advisedError struct {
 	error
@@ -45,12 +77,15 @@ func (e *advisedError) Unwrap() error { return e.error }
 
 // statusOf returns the exit status of a command that ended with err.
 func statusOf(err error) int {
+	_, stopped := errors.AsType[*interruptedError](err)
 	_, usage := errors.AsType[*usageError](err)
 	_, connecting := errors.AsType[*connectError](err)
 	switch {
 	case err == nil:
 		return 0
-	case usage:
+	case stopped:
+		return statusInterrupted
+	case usage, mistaken(err):
 		return statusUsage
 	case timedOut(err):
 		return statusTimeout
@@ -63,7 +98,24 @@ func statusOf(err error) int {
 func timedOut(err error) bool {
 	handshake, ok := errors.AsType[*connect.HandshakeError](err)
 	return ok && handshake.Kind == connect.HandshakeTimeout ||
-		localKind(err) == spoke.KindTimeout || errors.Is(err, context.DeadlineExceeded)
+		localKind(err) == spoke.KindTimeout || errors.Is(err, context.DeadlineExceeded) ||
+		!lost(err) && expired(err)
+}
+
+// expired reports whether the network waited for too long.
+func expired(err error) bool {
+	failure, ok := errors.AsType[net.Error](err)
+	return ok && failure.Timeout() || errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// mistaken reports whether this side could not do what it was asked for, whoever the
+// peer is: a file that is not there or may not be written, or input that cannot be sent.
+func mistaken(err error) bool {
+	if reject, ok := errors.AsType[*spoke.Reject](err); ok {
+		return reject.Code == spoke.CodeInvalidInput && !reject.Remote()
+	}
+	file, ok := errors.AsType[*fs.PathError](err)
+	return ok && file.Op != "write"
 }
 
 func lost(err error) bool {
@@ -84,6 +136,9 @@ func localKind(err error) string {
 // something.
 func explain(w io.Writer, err error) {
 	fmt.Fprintln(w, "spoke:", termtext.Line(err.Error()))
+	if _, ok := errors.AsType[*interruptedError](err); ok {
+		return // what broke by that is no news
+	}
 	if reject, ok := errors.AsType[*spoke.Reject](err); ok && len(reject.Details) > 0 {
 		if details, err := json.Marshal(reject.Details); err == nil {
 			fmt.Fprintf(w, "details: %s\n", details)

@@ -144,7 +144,7 @@ func TestATerminalIsAskedForAPassphrase(t *testing.T) {
 		says   string
 	}{
 		"the right one": {"secret", 0, ""},
-		"a wrong one":   {"other", 1, "missing or wrong passphrase"},
+		"a wrong one":   {"other", 2, "missing or wrong passphrase"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScreen(t)

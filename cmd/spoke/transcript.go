@@ -41,20 +41,28 @@ func newRecord() *cobra.Command {
 	return cmd
 }
 
-// run records the first session that comes.
+// run records the first session that comes. Without a frame it leaves no file.
 func (f *recordFlags) run(cmd *cobra.Command) (err error) {
-	out, err := os.OpenFile(f.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
+	if err := checkURL(f.dial); err != nil {
+		return usagef("--dial: %w", err)
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
 	door, err := openDoor(f.listen, recordAwait)
 	if err != nil {
 		return err
 	}
 	defer door.close()
-	fmt.Fprintf(cmd.ErrOrStderr(), "waiting for a dialer at ws://%s\n", door.listener.Addr())
+	out, err := os.OpenFile(f.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
 	entries := 0
+	defer func() {
+		err = errors.Join(err, out.Close())
+		if entries == 0 {
+			err = errors.Join(err, os.Remove(f.out))
+		}
+	}()
+	fmt.Fprintf(cmd.ErrOrStderr(), "waiting for a dialer at ws://%s\n", door.listener.Addr())
 	err = f.relay(cmd.Context(), door, func(e transcript.Entry) error {
 		entries++
 		return transcript.Write(out, e)
@@ -78,9 +86,17 @@ func (f *recordFlags) relay(ctx context.Context, door *door, record func(transcr
 	}
 	responder, err := ws.Dial(ctx, f.dial, &ws.DialOptions{Header: http.Header{}})
 	if err != nil {
-		return err
+		return &connectError{&advisedError{err, "see that the host runs and listens at " + f.dial}}
 	}
-	return transcript.Relay(ctx, dialer, responder, record)
+	var kept error
+	err = transcript.Relay(ctx, dialer, responder, func(e transcript.Entry) error {
+		kept = record(e)
+		return kept
+	})
+	if err != nil && kept == nil {
+		return &connectError{err}
+	}
+	return err
 }
 
 type replayFlags struct {
@@ -117,7 +133,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	defer file.Close()
 	entries, err := transcript.Read(file)
 	if err != nil {
-		return err
+		return usagef("%s: %w", path, err)
 	}
 	report := transcript.Replay(entries, identities...)
 	return show(cmd.OutOrStdout(), report, report.OK, f.json)

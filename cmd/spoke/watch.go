@@ -82,7 +82,7 @@ func (l *link) watch(ctx context.Context, f *watchFlags) error {
 	}
 	over := make(chan error, 1)
 	go func() { over <- w.redialer.Run(w.running) }()
-	return w.follow(ctx.Done(), over)
+	return settled(w.follow(ctx.Done(), over))
 }
 
 // follow prints calls until the redialer is over, and makes it end when it is time.

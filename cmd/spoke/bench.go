@@ -29,11 +29,12 @@ func newBench() *cobra.Command {
 		Use:   "bench [URL]",
 		Short: "Measure calls a second, beside what their signatures cost alone",
 		Long: `bench calls a tool many times and prints calls a second and the time that half of them
-and 99 of 100 took at most. --pair, the default, holds a session in this process: over a
-WebSocket on the loopback, or with --transport pipe in memory, which leaves the network
-out. A URL measures a session with a peer, such as a "spoke serve". Without --tool the
-requests to a peer are for ` + pingOp + `, which no peer has and each refuses with a
-signed answer: any peer can be measured.
+and 99 of 100 took at most. A URL, as an argument, of --url, SPOKE_URL or a profile,
+measures a session with a peer, such as a "spoke serve". Without --tool the requests to a
+peer are for ` + pingOp + `, which no peer has and each refuses with a signed answer: any
+peer can be measured. Without a URL, or with --pair whatever the settings say, the session
+is one in this process: over a WebSocket on the loopback, or with --transport pipe, which
+means --pair as well, in memory, which leaves the network out.
 
 The floor is measured in the same run, in turns with the calls: two signs and two
 verifications for each call, of messages as large, with as many at once, using this
@@ -43,8 +44,8 @@ machine alone. OF FLOOR is the median of these turns.`,
 	}
 	f.link.register(cmd.Flags())
 	flags := cmd.Flags()
-	flags.BoolVar(&f.pair, "pair", false, "measure two peers in this process")
-	flags.StringVar(&f.over, "transport", f.over, "what is between the pair: ws or pipe")
+	flags.BoolVar(&f.pair, "pair", false, "measure two peers in this process, whatever URL the settings have")
+	flags.StringVar(&f.over, "transport", f.over, "what is between the pair: ws or pipe; measures the pair")
 	flags.IntVarP(&f.load.N, "calls", "n", f.load.N, "how many calls to make")
 	flags.IntVarP(&f.load.InFlight, "concurrency", "c", f.load.InFlight, "how many calls are in flight")
 	flags.IntVar(&f.size, "size", 64, "bytes of argument")
@@ -53,6 +54,7 @@ machine alone. OF FLOOR is the median of these turns.`,
 	cmd.MarkFlagsMutuallyExclusive("pair", "url")
 	cmd.MarkFlagsMutuallyExclusive("pair", "tool")
 	cmd.MarkFlagsMutuallyExclusive("transport", "url")
+	cmd.MarkFlagsMutuallyExclusive("transport", "tool")
 	return cmd
 }
 
@@ -64,23 +66,33 @@ func (f *benchFlags) run(cmd *cobra.Command, args []string) error {
 	if f.over != overWebSocket && f.over != overPipe {
 		return usagef("--transport is ws or pipe, not %q", f.over)
 	}
-	if len(args) > 0 && (f.pair || cmd.Flags().Changed("transport")) {
+	f.pair = f.pair || cmd.Flags().Changed("transport")
+	if len(args) > 0 && f.pair {
 		return usagef("--pair and --transport measure no URL")
 	}
-	if !f.pair {
-		rest, err := f.begin(cmd, args)
-		if err != nil {
-			return err
-		}
-		if len(rest) > 0 {
-			return usagef("%q is not a URL", rest[0])
-		}
+	if err := f.choose(cmd, args); err != nil {
+		return err
 	}
 	payload, err := f.payload()
 	if err != nil {
 		return err
 	}
 	return f.measure(cmd.Context(), payload)
+}
+
+// choose finds out what is measured: a URL if there is one, else the pair.
+func (f *benchFlags) choose(cmd *cobra.Command, args []string) error {
+	if f.pair {
+		return nil // the settings are about peers
+	}
+	if err := f.beginAlone(cmd, args); err != nil {
+		return err
+	}
+	f.pair = f.url == ""
+	if f.pair && f.tool != "" {
+		return usagef("--tool is a tool of a peer's: give the URL of the peer, --url, SPOKE_URL or a profile")
+	}
+	return nil
 }
 
 // payload is the arguments of each call.
@@ -98,7 +110,7 @@ func (f *benchFlags) payload() (json.RawMessage, error) {
 func (f *benchFlags) measure(ctx context.Context, payload json.RawMessage) error {
 	name, answer := "pair/"+f.over, len(payload)
 	run := f.overPair
-	if f.url != "" && !f.pair {
+	if !f.pair {
 		name, run = f.url, f.overURL
 		if f.tool == "" {
 			answer = 0

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,8 +34,8 @@ func newConnect() *cobra.Command {
 		Use:   "connect [URL] [COMMAND]",
 		Short: "Dial a peer, and show the session or run a command over it",
 		Long: `connect dials a peer. Alone it shows the session: who the peer is and what was
-negotiated. The commands are those of the same names without "connect", with the flags of
-the connection before them.`,
+negotiated. The commands are those of the same names without "connect". The URL and the
+flags of the connection may stand before them or after.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := l.beginAlone(cmd, args); err != nil {
@@ -48,6 +49,33 @@ the connection before them.`,
 		cmd.AddCommand(build(l))
 	}
 	return cmd
+}
+
+// urlFirst lets the URL of "connect URL COMMAND" stand where a command is looked for: it
+// becomes the flag that it stands for.
+func urlFirst(root *cobra.Command, args []string) []string {
+	if len(args) > 2 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		last := len(args) - 1 // is being typed
+		return slices.Concat(args[:1], urlFirst(root, args[1:last]), args[last:])
+	}
+	cmd, rest, err := root.Find(args[:min(1, len(args))])
+	if err != nil || cmd.Name() != "connect" || len(rest) > 0 {
+		return args
+	}
+	for i := 1; i < len(args); i++ {
+		if isURL(args[i]) {
+			return slices.Concat(args[:i], []string{"--url=" + args[i]}, args[i+1:])
+		}
+		name, _, inline := strings.Cut(strings.TrimPrefix(args[i], "--"), "=")
+		flag := cmd.PersistentFlags().Lookup(name)
+		if !strings.HasPrefix(args[i], "--") || flag == nil {
+			break // a command and what is its
+		}
+		if !inline && flag.NoOptDefVal == "" {
+			i++ // the flag's value
+		}
+	}
+	return args
 }
 
 // session shows what a session is.

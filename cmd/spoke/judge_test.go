@@ -40,17 +40,24 @@ func TestAJudgeThatHasNoSessionSaysWhyAsOtherCommandsDo(t *testing.T) {
 	}
 }
 
+// profileFile makes a file of one profile, which is the default.
+func profileFile(t *testing.T, profile map[string]string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "profiles.json")
+	text, err := json.Marshal(map[string]any{"default": "x", "profiles": map[string]any{"x": profile}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	return path
+}
+
 func TestAJudgeTakesItsKeyAndThePeerFromAProfile(t *testing.T) {
 	t.Parallel()
 	key, app := keyFile(t)
 	url, _ := toyHost(t, app)
 	other, stranger := keyFile(t)
-	config := filepath.Join(t.TempDir(), "profiles.json")
-	text, err := json.Marshal(map[string]any{"default": "x", "profiles": map[string]any{"x": map[string]string{
+	config := profileFile(t, map[string]string{
 		"key": key, "peer": string(stranger.PeerID()), "url": "ws://127.0.0.1:1", "timeout": "1ns", "manifest": "missing.json",
-	}}})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(config, text, 0o600))
+	})
 	r := spokeCommand(t, "conformance", "--config", config, "--dial", url, "--timeout", "30s")
 	assert.Contains(t, r.stderr, "this side is "+string(app.PeerID()))
 	assert.Equal(t, 1, r.status)

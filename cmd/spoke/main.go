@@ -22,11 +22,12 @@ func main() {
 // run runs one command line and returns its exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
-	started := false
-	noteStart(root, &started)
-	root.SetArgs(doubleDashed(args))
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	strictHelp(root)
+	started := false
+	noteStart(root, &started)
+	root.SetArgs(urlFirst(root, doubleDashed(args)))
 	root.SetIn(&stdin{ctx, os.Stdin})
 	err := root.ExecuteContext(ctx)
 	if err != nil && !started {

@@ -19,9 +19,7 @@ import (
 )
 
 func newManifest() *cobra.Command {
-	cmd := &cobra.Command{Use: "manifest", Short: "Write, check and show manifests"}
-	cmd.AddCommand(newManifestInit(), newManifestCheck(), alone(newManifestShow))
-	return cmd
+	return family("manifest", "Write, check and show manifests", newManifestInit(), newManifestCheck(), alone(newManifestShow))
 }
 
 func newManifestInit() *cobra.Command {

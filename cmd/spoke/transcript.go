@@ -16,9 +16,7 @@ import (
 )
 
 func newTranscript() *cobra.Command {
-	cmd := &cobra.Command{Use: "transcript", Short: "Record a session, or verify a recorded one"}
-	cmd.AddCommand(newRecord(), newReplay())
-	return cmd
+	return family("transcript", "Record a session, or verify a recorded one", newRecord(), newReplay())
 }
 
 type recordFlags struct{ listen, dial, out string }

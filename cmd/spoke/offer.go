@@ -97,17 +97,32 @@ func described(m spoke.HostCapabilityManifest, id string) (spoke.ToolDescriptor,
 	return m.Tools[i], true
 }
 
+// callOf is a call that begins.
+func callOf(ctx context.Context, in *tools.Invocation) call {
+	c := call{Time: time.Now().UTC(), ID: in.Tool.ID(), Args: in.Arguments}
+	if caller, ok := spoke.CallerFromContext(ctx); ok {
+		c.Peer = caller.PeerID
+	}
+	return c
+}
+
+// announcing tells announce of each call before it is made.
+func announcing(announce func(call)) tools.Middleware {
+	return func(next tools.CallFunc) tools.CallFunc {
+		return func(ctx context.Context, in *tools.Invocation) (json.RawMessage, error) {
+			announce(callOf(ctx, in))
+			return next(ctx, in)
+		}
+	}
+}
+
 // noting tells note of each call when it is over.
 func noting(note func(call)) tools.Middleware {
 	return func(next tools.CallFunc) tools.CallFunc {
 		return func(ctx context.Context, in *tools.Invocation) (json.RawMessage, error) {
-			started := time.Now()
+			started, c := time.Now(), callOf(ctx, in)
 			result, err := next(ctx, in)
-			c := call{Time: started.UTC(), ID: in.Tool.ID(), Args: in.Arguments, Result: result}
-			c.MS = float64(time.Since(started).Microseconds()) / 1000
-			if caller, ok := spoke.CallerFromContext(ctx); ok {
-				c.Peer = caller.PeerID
-			}
+			c.Result, c.MS = result, float64(time.Since(started).Microseconds())/1000
 			if err != nil {
 				c.Error = err.Error()
 			}
@@ -117,9 +132,12 @@ func noting(note func(call)) tools.Middleware {
 	}
 }
 
+// begun is a call that has no outcome yet, for people.
+func (c call) begun() string { return c.ID + " " + string(c.Args) }
+
 // line is a call for people.
 func (c call) line() string {
-	text := c.ID + " " + string(c.Args) + " = "
+	text := c.begun() + " = "
 	if c.Error != "" {
 		return text + c.Error
 	}

@@ -30,8 +30,10 @@ func newWatch(l *link) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch [URL]",
 		Short: "Stay connected, offer tools and print each call of the peer's as it happens",
-		Long: `watch dials a peer, offers the tools of --exec, and prints a line for each call that the
-peer makes. The peer can call a tool only if its own manifest lists it as well.
+		Long: `watch dials a peer, offers the tools of --exec, and prints two lines for each call that the
+peer makes: one with an arrow as it begins, one with its outcome. With --json the first goes
+to stderr, and the second is JSON. The peer can call a tool only if its own manifest lists
+it as well.
 
 When the session is lost it dials again, with growing delays, until it is interrupted or
 has shown --calls calls. It gives up, with status 1, when another attempt would be in vain:
@@ -74,7 +76,7 @@ func atMost(most int) tools.Middleware {
 
 // watch prints the calls of the peer's, of one session after the other.
 func (l *link) watch(ctx context.Context, f *watchFlags) error {
-	w := &watcher{link: l, flags: f, calls: make(chan call)}
+	w := &watcher{link: l, flags: f, calls: make(chan seen)}
 	w.running, w.stop = context.WithCancel(context.WithoutCancel(ctx))
 	defer w.stop()
 	if err := w.prepare(ctx); err != nil {
@@ -98,6 +100,9 @@ func (w *watcher) follow(interrupt <-chan struct{}, over <-chan error) error {
 				finishing.Wait()
 				return err
 			}
+			if !c.over {
+				continue
+			}
 			if n++; n > w.flags.most && w.flags.most > 0 {
 				finish()
 			}
@@ -111,11 +116,20 @@ func (w *watcher) follow(interrupt <-chan struct{}, over <-chan error) error {
 	}
 }
 
-func (l *link) called(c call) error {
-	if l.json {
-		return l.line(c)
+// called prints a call: as it begins, an arrow before it, and with its outcome. JSON is
+// of outcomes only.
+func (l *link) called(c seen) error {
+	if l.json && c.over {
+		return l.line(c.call)
 	}
-	_, err := fmt.Fprintf(l.out, "%s %s\n", c.Time.Local().Format(time.TimeOnly), termtext.Line(c.line()))
+	out, text := l.out, c.line()
+	if !c.over {
+		text = "→ " + c.begun()
+	}
+	if l.json {
+		out = l.err
+	}
+	_, err := fmt.Fprintf(out, "%s %s\n", c.Time.Local().Format(time.TimeOnly), termtext.Line(text))
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"testing"
 	"time"
 
@@ -76,6 +77,27 @@ func TestTheExitStatusTellsARefusalFromALostConnection(t *testing.T) {
 	}
 }
 
+func TestACallIsShownAsItBeginsAndWithItsOutcome(t *testing.T) {
+	t.Parallel()
+	begun := call{ID: "tools.a.b", Args: json.RawMessage(`{"x":"\u001b"}`)}
+	over := begun
+	over.Result = json.RawMessage(`1`)
+	for _, asJSON := range []bool{false, true} {
+		var out, said bytes.Buffer
+		l := &link{output: output{json: asJSON, out: &out, err: &said}}
+		require.NoError(t, l.called(seen{begun, false}))
+		require.NoError(t, l.called(seen{over, true}))
+		const first = `^\d\d:\d\d:\d\d → tools.a.b {"x":"\\u001b"}\n`
+		if asJSON {
+			assert.Regexp(t, first+"$", said.String())
+			assert.Regexp(t, `^{.*"result":1,.*}\n$`, out.String())
+			continue
+		}
+		assert.Regexp(t, first+`\d\d:\d\d:\d\d tools.a.b {"x":"\\u001b"} = 1\n$`, out.String())
+		assert.Empty(t, said.String())
+	}
+}
+
 func TestAWatcherThatEndsItsSessionDoesNotCallItLost(t *testing.T) {
 	t.Parallel()
 	var said bytes.Buffer
@@ -84,6 +106,16 @@ func TestAWatcherThatEndsItsSessionDoesNotCallItLost(t *testing.T) {
 	w.delay(time.Second)
 	assert.Equal(t, "lost the session: the peer said goodbye; dialing again in 1s\n", said.String())
 	assert.NoError(t, w.running.Err())
+	said.Reset()
+	w.up, w.lost = false, &connect.HandshakeError{Kind: connect.HandshakeFailed, Code: connect.CodeTransport, Err: io.EOF}
+	me, err := connect.GenerateIdentity()
+	require.NoError(t, err)
+	w.dialed.Identity = me
+	for range 2 {
+		w.delay(time.Second)
+	}
+	refused := "no session: connect: handshake failed (transport): EOF; dialing again in 1s\n"
+	assert.Regexp(t, "^"+regexp.QuoteMeta(refused)+"next: .*--allow "+string(me.PeerID())+"\n"+regexp.QuoteMeta(refused)+"$", said.String())
 	said.Reset()
 	w.closing.Store(true)
 	w.delay(time.Second)

@@ -16,7 +16,7 @@ import (
 type watcher struct {
 	*link
 	flags    *watchFlags
-	calls    chan call
+	calls    chan seen
 	running  context.Context // ends with the work
 	stop     context.CancelFunc
 	redialer *connect.Redialer
@@ -29,6 +29,7 @@ type watcher struct {
 	met    bool         // there was a session
 	up     bool         // there was one after the last attempt
 	lost   error        // why there is none
+	helped bool         // what to do about that was said
 	result error        // why there is to be no other
 	quiet  func()       // ends what is said about an attempt that takes long
 }
@@ -39,7 +40,7 @@ func (w *watcher) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	own, err := w.flags.registry(base, nil, w.note, atMost(w.flags.most))
+	own, err := w.flags.registry(base, nil, w.note, atMost(w.flags.most), announcing(w.announce))
 	if err != nil {
 		return err
 	}
@@ -56,9 +57,19 @@ func (w *watcher) prepare(ctx context.Context) error {
 	return nil
 }
 
-func (w *watcher) note(c call) {
+// seen is a call that has begun or is over.
+type seen struct {
+	call
+	over bool
+}
+
+func (w *watcher) announce(c call) { w.tell(seen{c, false}) }
+
+func (w *watcher) note(c call) { w.tell(seen{c, true}) }
+
+func (w *watcher) tell(s seen) {
 	select {
-	case w.calls <- c:
+	case w.calls <- s:
 	case <-w.running.Done():
 	}
 }
@@ -84,7 +95,7 @@ func (w *watcher) state(state connect.State, err error) {
 		if w.met {
 			back = "back: "
 		}
-		w.met, w.up = true, true
+		w.met, w.up, w.helped = true, true, false
 		peer := w.redialer.Session()
 		fmt.Fprintf(w.err, "%swatching %s (%s)\n", back, peer.RemotePeerID(), termtext.Line(peer.RemoteManifest().HostID))
 	case connect.Disconnected:
@@ -104,20 +115,33 @@ func (w *watcher) delay(wait time.Duration) {
 		w.result = w.advise(w.lost, w.dialed, w.who())
 		w.stop()
 	default:
-		what := "no session"
-		if w.up {
-			what = "lost the session"
-		}
-		fmt.Fprintf(w.err, "%s: %s; dialing again in %v\n", what, termtext.Line(reason(w.lost)), wait.Round(10*time.Millisecond))
+		fmt.Fprintf(w.err, "%s; dialing again in %v\n", termtext.Line(w.reason()), wait.Round(10*time.Millisecond))
+		w.help()
 	}
 }
 
-// reason says why there is no session.
-func reason(err error) string {
-	if err == nil || ended(err) == nil {
-		return "the peer said goodbye"
+// reason says why there is no session. Only one that was up can end with a goodbye.
+func (w *watcher) reason() string {
+	switch {
+	case w.up && ended(w.lost) == nil:
+		return "lost the session: the peer said goodbye"
+	case w.up:
+		return "lost the session: " + w.lost.Error()
+	case w.lost == nil:
+		return "no session"
 	}
-	return err.Error()
+	return "no session: " + w.lost.Error()
+}
+
+// help says what to do about a session that does not come about, once until there is one.
+func (w *watcher) help() {
+	if w.up || w.lost == nil || w.helped {
+		return
+	}
+	if advised, ok := errors.AsType[*advisedError](w.advise(w.lost, w.dialed, w.who())); ok {
+		w.helped = true
+		fmt.Fprintln(w.err, "next:", advised.next)
+	}
 }
 
 // who is who answered the last attempt.

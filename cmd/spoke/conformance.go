@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -37,7 +36,7 @@ judges that. The exit status is 1 on any failure.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.vectors, "vectors", "", "run the vector files of this directory instead of the embedded ones")
 	flags.StringSliceVar(&f.groups, "group", nil, "run only these groups")
-	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
+	flags.BoolVar(&f.json, "json", false, "print the report as one line of JSON")
 	f.live.register(flags)
 	cmd.MarkFlagsMutuallyExclusive("dial", "listen", "vectors")
 	cmd.MarkFlagsMutuallyExclusive("dial", "listen", "group")
@@ -101,15 +100,13 @@ type textReport interface{ WriteText(io.Writer) error }
 
 // show prints a report; one that is not ok ends the command.
 func show(w io.Writer, report textReport, ok, asJSON bool) error {
-	write := report.WriteText
+	var err error
 	if asJSON {
-		write = func(w io.Writer) error {
-			encoder := json.NewEncoder(w)
-			encoder.SetIndent("", "  ")
-			return encoder.Encode(report)
-		}
+		err = (&output{out: w}).line(report)
+	} else {
+		err = report.WriteText(w)
 	}
-	if err := write(w); err != nil {
+	if err != nil {
 		return err
 	}
 	if !ok {

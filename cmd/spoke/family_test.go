@@ -1,9 +1,14 @@
 package main
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestAFamilyOfCommandsAloneShowsItsHelp(t *testing.T) {
@@ -20,6 +25,32 @@ func TestAFamilyOfCommandsAloneShowsItsHelp(t *testing.T) {
 	r := spokeCommand(t, "completion", "bash")
 	assert.Zero(t, r.status)
 	assert.Contains(t, r.stdout, "bash completion")
+}
+
+func TestTheCommandTellsItsVersion(t *testing.T) {
+	t.Parallel()
+	r := spokeCommand(t, "--version")
+	assert.Zero(t, r.status)
+	assert.Regexp(t, `^spoke version \S+\n$`, r.stdout)
+}
+
+func TestJSONIsOneValueALine(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"conformance", "--group", "tool_ids"}, {"manifest", "init", "--tool", "tools.a.b"}, {"transcript", "replay", tinyTranscript(t)},
+	} {
+		r := spokeCommand(t, append(args, "--json")...)
+		assert.Equal(t, 1, strings.Count(r.stdout, "\n"), "%v: %s", args, r.stdout)
+		assert.True(t, json.Valid([]byte(r.stdout)), "%v", args)
+	}
+}
+
+// tinyTranscript is a transcript of one frame, which is no envelope.
+func tinyTranscript(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "session.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte(`{"from":"dialer","binary":true,"frame":"{}"}`+"\n"), 0o600))
+	return path
 }
 
 func TestConnectTakesItsURLBeforeACommand(t *testing.T) {

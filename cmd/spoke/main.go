@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -53,6 +54,14 @@ func noteStart(cmd *cobra.Command, started *bool) {
 	}
 }
 
+// version is that of the module that the command was built from.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "spoke",
@@ -62,6 +71,7 @@ func newRoot() *cobra.Command {
 Exit status: 0 success; 1 the peer refused, or a check failed; 2 the command line or a
 setting is wrong; 3 could not connect, or the connection was lost; 4 a wait timed out;
 130 interrupted.`,
+		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -284,7 +284,7 @@ func TestARecordedSessionReplays(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, bytes.Replace(text, []byte(`\"count\":2`), []byte(`\"count\":3`), 1), 0o600))
 	r = spokeCommand(t, "transcript", "replay", file, "-key", key, "-json")
 	assert.Equal(t, 1, r.status)
-	assert.Contains(t, r.stdout, `"ok": false`)
+	assert.Contains(t, r.stdout, `"ok":false`)
 	assert.Contains(t, r.stdout, `"byte":`)
 }
 

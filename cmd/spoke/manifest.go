@@ -24,6 +24,7 @@ func newManifest() *cobra.Command {
 
 func newManifestInit() *cobra.Command {
 	hostID, ids := "my-peer", []string(nil)
+	var o output
 	cmd := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a manifest to begin with; FILE must not exist, without one it goes to stdout",
@@ -33,13 +34,17 @@ func newManifestInit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text, err := json.MarshalIndent(m, "", "  ")
+			text, err := json.Marshal(m)
 			if err != nil {
 				return err
+			}
+			if !o.json {
+				text = indented(text)
 			}
 			return writeNew(cmd, args, append(text, '\n'))
 		},
 	}
+	o.register(cmd.Flags())
 	cmd.Flags().StringVar(&hostID, "host-id", hostID, "what the peer calls itself")
 	cmd.Flags().StringSliceVar(&ids, "tool", nil, "id of a tool to describe, tools.NAMESPACE.TOOL; may be given again")
 	return cmd

@@ -115,7 +115,7 @@ The exit status is 1 when a signature does not verify or a byte differs.`,
 	}
 	cmd.Flags().StringArrayVar(&f.keys, "key", nil, "private key file of a peer; may be given twice")
 	cmd.Flags().StringArrayVar(&f.seeds, "seed", nil, "seed of a peer's key, 64 hex digits; may be given twice")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print the report as JSON")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print the report as one line of JSON")
 	return cmd
 }
 

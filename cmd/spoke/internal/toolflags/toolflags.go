@@ -2,6 +2,7 @@
 package toolflags
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -45,18 +46,16 @@ type Set struct {
 	members map[string]*member // by flag
 }
 
-// New makes flags of an input schema. A member whose name is reserved gets the flag
-// --arg-NAME. Members that the schema does not name have no flag.
+// New makes flags of an input schema. A member has the flag of its name. One whose name
+// is reserved, or cannot be written as a flag, gets arg- in front of it, as often as it
+// takes to be free. Members that the schema does not name have no flag.
 func New(input json.RawMessage, reserved func(name string) bool) *Set {
 	s := &Set{Flags: pflag.NewFlagSet("", pflag.ContinueOnError), members: make(map[string]*member)}
 	s.Flags.SortFlags = false
 	top := read(input)
+	flags := named(top.Properties, reserved)
 	for _, name := range slices.Sorted(maps.Keys(top.Properties)) {
-		m := &member{name: name, schema: read(top.Properties[name])}
-		flag := name
-		if reserved(name) {
-			flag = "arg-" + name
-		}
+		m, flag := &member{name: name, schema: read(top.Properties[name])}, flags[name]
 		s.members[flag] = m
 		added := s.Flags.VarPF(m, flag, "", m.usage(slices.Contains(top.Required, name)))
 		if m.kind() == "boolean" {
@@ -64,6 +63,36 @@ func New(input json.RawMessage, reserved func(name string) bool) *Set {
 		}
 	}
 	return s
+}
+
+// prefix is what stands before the names of members that cannot have their own.
+const prefix = "arg-"
+
+// named gives each member a flag of its own.
+func named(members map[string]json.RawMessage, reserved func(name string) bool) map[string]string {
+	flags, taken := make(map[string]string, len(members)), make(map[string]bool, len(members))
+	for name := range members {
+		if name == writable(name) && !reserved(name) {
+			flags[name], taken[name] = name, true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if flags[name] != "" {
+			continue
+		}
+		flag := prefix + writable(name)
+		for taken[flag] || reserved(flag) {
+			flag = prefix + flag
+		}
+		flags[name], taken[flag] = flag, true
+	}
+	return flags
+}
+
+// writable is a name as a flag can have it, "" if nothing is left: on one line, without
+// what a terminal would obey, and without an equals sign or a dash at its start.
+func writable(name string) string {
+	return strings.TrimLeft(strings.ReplaceAll(termtext.Line(name), "=", "-"), "-")
 }
 
 // read returns what can be read of a schema; a schema that is no object says nothing.
@@ -92,6 +121,7 @@ func (s *Set) Arguments() (json.RawMessage, error) {
 }
 
 // Choices returns the values that a flag can have, nil when the schema does not say.
+// Those that a shell could not show on its line are left out.
 func (s *Set) Choices(flag string) []string {
 	m, ok := s.members[flag]
 	if !ok {
@@ -106,7 +136,9 @@ func (s *Set) Choices(flag string) []string {
 	}
 	var texts []string
 	for _, choice := range choices {
-		texts = append(texts, plain(choice))
+		if text := plain(choice); text == termtext.Line(text) {
+			texts = append(texts, text)
+		}
 	}
 	return texts
 }
@@ -117,7 +149,9 @@ func plain(value json.RawMessage) string {
 	if json.Unmarshal(value, &text) == nil && text != "" {
 		return text
 	}
-	return string(value)
+	var compact bytes.Buffer
+	_ = json.Compact(&compact, value) // it was decoded before
+	return compact.String()
 }
 
 // member is the value of one flag; it implements [pflag.Value].
@@ -138,7 +172,7 @@ func (m *member) kind() string {
 
 // usage is the help text. What stands in back quotes would become the name of the value.
 func (m *member) usage(required bool) string {
-	text := strings.ReplaceAll(termtext.Line(m.schema.Description), "`", "'")
+	text := m.schema.Description
 	if choices := m.schema.Enum; len(choices) > 0 {
 		var texts []string
 		for _, choice := range choices {
@@ -152,7 +186,7 @@ func (m *member) usage(required bool) string {
 	if required {
 		text += " (required)"
 	}
-	return strings.TrimSpace(text)
+	return strings.ReplaceAll(termtext.Line(text), "`", "'")
 }
 
 // Type implements [pflag.Value] with the word that help shows for the value.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -75,6 +76,89 @@ func TestChoicesComeFromEnums(t *testing.T) {
 	assert.Equal(t, []string{"true", "false"}, flags().Choices("loud"))
 	assert.Empty(t, flags().Choices("text"))
 	assert.Empty(t, flags().Choices("made-up"))
+}
+
+// object is a schema with these members.
+func object(t testing.TB, schema string, names ...string) json.RawMessage {
+	t.Helper()
+	members := make(map[string]json.RawMessage, len(names))
+	for _, name := range names {
+		members[name] = json.RawMessage(schema)
+	}
+	text, err := json.Marshal(map[string]any{"properties": members})
+	require.NoError(t, err)
+	return text
+}
+
+func reserved(name string) bool { return name == "url" || name == "arg-arg-url" }
+
+func TestMembersWithCollidingNamesHaveFlagsOfTheirOwn(t *testing.T) {
+	for name, c := range map[string]struct{ member, flag string }{
+		"its own name goes before a prefixed one": {"arg-url", "arg-url"},
+		"a prefix is put until the name is free":  {"url", "arg-arg-arg-url"},
+		"an equals sign":                          {"a=b", "arg-a-b"},
+		"a dash at the start":                     {"--a", "arg-a"},
+		"a line break":                            {"a\nb", "arg-a b"},
+		"what a terminal would obey":              {"\x1b]0;x\u009c\u009b2J", "arg-]0;x 2J"},
+		"no name at all":                          {"", "arg-"},
+		"nothing that can be written":             {"\x1b", "arg-arg-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := toolflags.New(object(t, `{"type":"string"}`,
+				"url", "arg-url", "a=b", "--a", "a\nb", "\x1b]0;x\u009c\u009b2J", "", "\x1b"), reserved)
+			require.NoError(t, set.Flags.Parse([]string{"--" + c.flag + "=x"}))
+			got, err := set.Arguments()
+			require.NoError(t, err)
+			want, err := json.Marshal(map[string]string{c.member: "x"})
+			require.NoError(t, err)
+			assert.JSONEq(t, string(want), string(got))
+		})
+	}
+}
+
+func FuzzEveryMemberHasAFlagOfItsOwn(f *testing.F) {
+	f.Add("url", "arg-url", "arg-arg-url")
+	f.Add("a=b", "a-b", "arg-a-b")
+	f.Add("", "-", "\x00")
+	f.Add("\u009b", "a`b", "arg-")
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		input := object(t, `{"type":"string"}`, a, b, c)
+		var schema struct{ Properties map[string]json.RawMessage }
+		require.NoError(t, json.Unmarshal(input, &schema))
+		set := toolflags.New(input, reserved)
+		var words []string
+		set.Flags.VisitAll(func(f *pflag.Flag) {
+			assert.False(t, reserved(f.Name))
+			assert.NotRegexp(t, `[\x00-\x1f\x{7f}-\x{9f}]`, f.Name)
+			words = append(words, "--"+f.Name+"=x")
+		})
+		require.NoError(t, set.Flags.Parse(words))
+		text, err := set.Arguments()
+		require.NoError(t, err)
+		var got map[string]string
+		require.NoError(t, json.Unmarshal(text, &got))
+		assert.Len(t, got, len(schema.Properties))
+		for name := range schema.Properties {
+			assert.Equal(t, "x", got[name])
+		}
+	})
+}
+
+const hostile = "\x1b]0;owned\a\u009b2J\u0085\x7f"
+
+func TestWhatTheSchemaSaysCannotWriteToTheTerminal(t *testing.T) {
+	text, err := json.Marshal(hostile)
+	require.NoError(t, err)
+	schema := `{"enum":[` + string(text) + `,"a\tb","a\nb",{"x":` + string(text) + `},"` + "`q`" + `"],"default":` + string(text) + `}`
+	set := toolflags.New(object(t, schema, hostile, "x"), reserved)
+	assert.NotRegexp(t, `[\x00-\x09\x0b-\x1f\x{7f}-\x{9f}]`, set.Flags.FlagUsages())
+	assert.Contains(t, set.Flags.FlagUsages(), `--x JSON`)
+	assert.Equal(t, []string{"`q`"}, set.Choices("x"))
+}
+
+func TestAChoiceIsOfferedAsItIsTyped(t *testing.T) {
+	set := toolflags.New(object(t, `{"enum":[{ "a" : 1 },"",7]}`, "x"), reserved)
+	assert.Equal(t, []string{`{"a":1}`, `""`, "7"}, set.Choices("x"))
 }
 
 func TestASchemaThatSaysNothingHasNoFlags(t *testing.T) {

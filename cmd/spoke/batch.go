@@ -101,7 +101,7 @@ func (l *link) results(calls []tools.BatchCall, results []tools.BatchResult) (fa
 	var rows [][]string
 	for i, r := range results {
 		o := outcome{ID: calls[i].ID, Result: r.Result}
-		row := []string{o.ID, "ok", string(r.Result)}
+		row := []string{o.ID, "ok", string(termtext.JSON(r.Result))}
 		if r.Err != nil {
 			failed = fmt.Errorf("call %d, %s: %w", i+1, o.ID, r.Err)
 			o.Code, o.Error = spoke.CodeOf(r.Err), r.Err.Error()

@@ -25,7 +25,8 @@ func newCall(l *link) *cobra.Command {
   spoke call [URL] ID --help
 
 shows them. Flags are checked before anything is sent; JSON is sent as it is. An argument
-that has the name of one of the flags below is written --arg-NAME.`,
+that has the name of one of the flags below is written --arg-NAME, or with as many arg-
+as it takes to be a name of its own.`,
 		// The flags depend on the tool, so that callLine reads them.
 		DisableFlagParsing: true,
 		ValidArgsFunction:  l.completeCall,

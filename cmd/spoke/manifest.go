@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/jsonpos"
+	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
 	"github.com/spoke-peer/spoke-go/connect"
 	"github.com/spoke-peer/spoke-go/manifest"
 	"github.com/spoke-peer/spoke-go/spoke"
@@ -168,7 +169,7 @@ func (o *output) finding(f finding) error {
 	if path != "" {
 		path += ": "
 	}
-	_, err := fmt.Fprintf(o.out, "%s:%d:%d: %s%s\n", f.File, f.Line, f.Column, path, f.Message)
+	_, err := fmt.Fprintf(o.out, "%s:%d:%d: %s\n", f.File, f.Line, f.Column, termtext.Line(path+f.Message))
 	return err
 }
 

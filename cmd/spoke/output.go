@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -33,9 +34,23 @@ func (o *output) of(cmd *cobra.Command) { o.out, o.err = cmd.OutOrStdout(), cmd.
 
 // line prints a value as one line of JSON.
 func (o *output) line(value any) error {
-	encoder := json.NewEncoder(o.out)
+	text, err := oneLine(value)
+	if err != nil {
+		return err
+	}
+	_, err = o.out.Write(append(text, '\n'))
+	return err
+}
+
+// oneLine is a value as JSON that a terminal can show.
+func oneLine(value any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return termtext.JSON(bytes.TrimSuffix(text.Bytes(), []byte("\n"))), nil
 }
 
 // document prints a JSON text: as one line, or indented for people.
@@ -47,13 +62,13 @@ func (o *output) document(text json.RawMessage) error {
 	return err
 }
 
-// indented returns a JSON text for people, other text as it is.
+// indented returns a JSON text for people, other text in quotes.
 func indented(text []byte) []byte {
 	var pretty bytes.Buffer
 	if json.Indent(&pretty, text, "", "  ") != nil {
-		return text
+		return strconv.AppendQuote(nil, string(text))
 	}
-	return pretty.Bytes()
+	return termtext.JSON(pretty.Bytes())
 }
 
 // table prints rows under a head.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -140,11 +139,11 @@ func explain(w io.Writer, err error) {
 		return // what broke by that is no news
 	}
 	if reject, ok := errors.AsType[*spoke.Reject](err); ok && len(reject.Details) > 0 {
-		if details, err := json.Marshal(reject.Details); err == nil {
+		if details, err := oneLine(reject.Details); err == nil {
 			fmt.Fprintf(w, "details: %s\n", details)
 		}
 	}
 	if advised, ok := errors.AsType[*advisedError](err); ok {
-		fmt.Fprintln(w, "next:", advised.next)
+		fmt.Fprintln(w, "next:", termtext.Line(advised.next))
 	}
 }

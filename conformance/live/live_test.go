@@ -296,3 +296,11 @@ func TestAConfigThatLacksSomethingIsRefused(t *testing.T) {
 	_, err := live.Run(t.Context(), cfg)
 	assert.ErrorContains(t, err, "nobody there")
 }
+
+func TestAReportHasNoControlCharactersOfAPeer(t *testing.T) {
+	report := live.Report{Results: []live.Result{{Rule: "a rule", Verdict: live.Fail, Detail: "said \x1b]0;x\a\u009b2J\té"}}}
+	var text strings.Builder
+	require.NoError(t, report.WriteText(&text))
+	assert.NotRegexp(t, `[\x00-\x09\x0b-\x1f\x{7f}-\x{9f}]`, text.String())
+	assert.Contains(t, text.String(), `said \x1b]0;x\a\u009b2J\té`)
+}

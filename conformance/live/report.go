@@ -5,6 +5,7 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/spoke-peer/spoke-go/conformance/internal/wire"
 	"github.com/spoke-peer/spoke-go/connect"
 )
 
@@ -50,7 +51,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "%s %s, tool %q\n\n", r.Role, r.Peer, r.Tool)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, result := range r.Results {
-		fmt.Fprintf(table, "%s\t§%d\t%s\t%s\n", result.Verdict, result.Section, result.Rule, result.Detail)
+		fmt.Fprintf(table, "%s\t§%d\t%s\t%s\n", result.Verdict, result.Section, result.Rule, wire.Printable(result.Detail))
 	}
 	if err := table.Flush(); err != nil {
 		return err

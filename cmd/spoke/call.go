@@ -3,10 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
 	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/toolflags"
@@ -31,79 +29,20 @@ as it takes to be a name of its own.`,
 		DisableFlagParsing: true,
 		ValidArgsFunction:  l.completeCall,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			line, err := readCall(cmd.Flags(), args)
+			line, err := readCall(cmd.Flags(), nil, args)
+			if err == nil {
+				err = line.apply(cmd.Flags())
+			}
 			if err != nil {
 				return &usageError{err}
 			}
-			return l.call(cmd, line)
+			return l.call(cmd, line, args)
 		},
 	}
 }
 
-// callLine is the command line of a call.
-type callLine struct {
-	url, id string
-	rest    []string // the arguments of the tool
-	help    bool
-}
-
-// readCall sets the connection's flags, wherever they stand, and tells the rest apart.
-func readCall(known *pflag.FlagSet, args []string) (line callLine, err error) {
-	for i := 0; i < len(args); i++ {
-		arg := args[i]
-		if arg == "--help" || arg == "-h" {
-			line.help = true
-			continue
-		}
-		name, value, inline := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-		flag := known.Lookup(name)
-		if !strings.HasPrefix(arg, "--") || flag == nil {
-			if err := line.take(arg); err != nil {
-				return line, err
-			}
-			continue
-		}
-		switch {
-		case inline:
-		case flag.NoOptDefVal != "":
-			value = flag.NoOptDefVal
-		case i+1 == len(args):
-			return line, fmt.Errorf("flag needs an argument: --%s", name)
-		default:
-			i++
-			value = args[i]
-		}
-		if err := known.Set(name, value); err != nil {
-			return line, err
-		}
-	}
-	return line, nil
-}
-
-// take adds a word that is not of the connection.
-func (c *callLine) take(word string) error {
-	switch {
-	case c.id != "":
-		c.rest = append(c.rest, word)
-	case strings.HasPrefix(word, "-"):
-		return fmt.Errorf("unknown flag %s: the arguments of a tool stand after its id", word)
-	case c.url == "" && isURL(word):
-		c.url = word
-	default:
-		c.id = word
-	}
-	return nil
-}
-
-// urlArgs is the URL as an argument list.
-func (c callLine) urlArgs() []string {
-	if c.url == "" {
-		return nil
-	}
-	return []string{c.url}
-}
-
-func (l *link) call(cmd *cobra.Command, line callLine) error {
+// call runs a tool, or shows it. Words are those that the line was read from.
+func (l *link) call(cmd *cobra.Command, line callLine, words []string) error {
 	if line.id == "" && line.help {
 		return cmd.Help()
 	}
@@ -116,44 +55,67 @@ func (l *link) call(cmd *cobra.Command, line callLine) error {
 	if _, _, err := manifest.ParseToolID(line.id); err != nil {
 		return &usageError{err}
 	}
-	return l.with(cmd.Context(), func(a *connect.RemoteAdapter) error {
-		return l.callOver(cmd, a, line)
-	}, line.id)
-}
-
-func (l *link) callOver(cmd *cobra.Command, a *connect.RemoteAdapter, line callLine) error {
-	remote := a.RemoteManifest()
-	d, known := manifest.FindTool(&remote, line.id)
-	if line.help {
-		return l.toolHelp(cmd, d, known, line.id)
-	}
-	args, err := l.arguments(cmd, d, known, line.rest)
+	document, err := documentOf(cmd, line)
 	if err != nil {
 		return err
 	}
-	done := slow(l.err, "waiting for "+line.id)
-	result, err := a.InvokeTool(cmd.Context(), line.id, args)
+	return l.with(cmd.Context(), func(a *connect.RemoteAdapter) error {
+		remote := a.RemoteManifest()
+		d, known := manifest.FindTool(&remote, line.id)
+		switch {
+		case line.help && !known:
+			return usagef("the peer does not offer %s", line.id)
+		case document != nil && !line.help:
+			return l.callOver(cmd, a, line.id, document)
+		case known:
+			return l.callFlags(cmd, a, d, line, words)
+		case len(line.rest) > 0:
+			return usagef("the peer does not describe this tool, so it has no flags; give its arguments as JSON")
+		}
+		return l.callOver(cmd, a, line.id, json.RawMessage("{}"))
+	}, line.id)
+}
+
+// documentOf reads arguments that stand there as JSON, nil when they do not.
+func documentOf(cmd *cobra.Command, line callLine) (json.RawMessage, error) {
+	word, ok := line.document()
+	if !ok || line.help {
+		return nil, nil
+	}
+	return readDocument(cmd.InOrStdin(), word)
+}
+
+// callFlags reads the line again as the tool's flags make it, and runs or shows the tool.
+func (l *link) callFlags(cmd *cobra.Command, a *connect.RemoteAdapter, d spoke.ToolDescriptor, line callLine, words []string) error {
+	set := toolFlags(cmd, d)
+	line, err := line.settle(cmd.Flags(), set.Flags, words)
+	if err != nil {
+		return badFlags(d, err)
+	}
+	if line.help {
+		return l.toolHelp(cmd, d, set)
+	}
+	args, err := arguments(d, set, line.rest)
+	if err != nil {
+		return err
+	}
+	return l.callOver(cmd, a, d.CapabilityID, args)
+}
+
+func (l *link) callOver(cmd *cobra.Command, a *connect.RemoteAdapter, id string, args json.RawMessage) error {
+	done := slow(l.err, "waiting for "+id)
+	result, err := a.InvokeTool(cmd.Context(), id, args)
 	done()
 	if err != nil {
-		return l.explained(err, a.Session, line.id)
+		return l.explained(err, a.Session, id)
 	}
 	return l.document(result)
 }
 
-// arguments reads what stands after the id.
-func (l *link) arguments(cmd *cobra.Command, d spoke.ToolDescriptor, known bool, rest []string) (json.RawMessage, error) {
-	if len(rest) == 1 && !strings.HasPrefix(rest[0], "--") {
-		return readDocument(cmd.InOrStdin(), rest[0])
-	}
-	if len(rest) == 0 && !known {
-		return json.RawMessage("{}"), nil
-	}
-	if !known {
-		return nil, usagef("the peer does not describe this tool, so it has no flags; give its arguments as JSON")
-	}
-	set := toolFlags(cmd, d)
+// arguments reads the flags that stand after the id.
+func arguments(d spoke.ToolDescriptor, set *toolflags.Set, rest []string) (json.RawMessage, error) {
 	if err := set.Flags.Parse(rest); err != nil {
-		return nil, &usageError{&advisedError{err, "\"spoke call " + d.CapabilityID + " --help\" shows the flags of the tool"}}
+		return nil, badFlags(d, err)
 	}
 	if extra := set.Flags.Args(); len(extra) > 0 {
 		return nil, usagef("%q is neither a flag of the tool nor its arguments alone", extra[0])
@@ -173,9 +135,13 @@ func fit(d spoke.ToolDescriptor, args json.RawMessage) error {
 		return nil
 	}
 	if err := schemas.ValidateArguments(args); err != nil {
-		return &usageError{&advisedError{err, "\"spoke call " + d.CapabilityID + " --help\" shows the flags of the tool"}}
+		return badFlags(d, err)
 	}
 	return nil
+}
+
+func badFlags(d spoke.ToolDescriptor, err error) error {
+	return &usageError{&advisedError{err, "\"spoke call " + d.CapabilityID + " --help\" shows the flags of the tool"}}
 }
 
 func toolFlags(cmd *cobra.Command, d spoke.ToolDescriptor) *toolflags.Set {
@@ -185,12 +151,9 @@ func toolFlags(cmd *cobra.Command, d spoke.ToolDescriptor) *toolflags.Set {
 }
 
 // toolHelp shows a tool and its flags.
-func (l *link) toolHelp(cmd *cobra.Command, d spoke.ToolDescriptor, known bool, id string) error {
-	if !known {
-		return usagef("the peer does not offer %s", id)
-	}
-	fmt.Fprintf(l.out, "%s\n\nUsage:\n  spoke call [URL] %s [flags]\n", termtext.Line(d.Description), id)
-	if flags := toolFlags(cmd, d).Flags.FlagUsages(); flags != "" {
+func (l *link) toolHelp(cmd *cobra.Command, d spoke.ToolDescriptor, set *toolflags.Set) error {
+	fmt.Fprintf(l.out, "%s\n\nUsage:\n  spoke call [URL] %s [flags]\n", termtext.Line(d.Description), d.CapabilityID)
+	if flags := set.Flags.FlagUsages(); flags != "" {
 		fmt.Fprintf(l.out, "\nArguments of the tool:\n%s", flags)
 	}
 	_, err := fmt.Fprintf(l.out, "\nFlags of the connection:\n%s", cmd.Flags().FlagUsages())

@@ -25,8 +25,8 @@ func (l *link) completeCall(cmd *cobra.Command, args []string, toComplete string
 	if flag := cmd.Flags().Lookup(previous); flag != nil && flag.NoOptDefVal == "" {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	line, err := readCall(cmd.Flags(), args)
-	if err != nil {
+	line, err := readCall(cmd.Flags(), nil, args)
+	if err != nil || line.apply(cmd.Flags()) != nil {
 		return nil, none
 	}
 	if line.id == "" && strings.HasPrefix(toComplete, "-") {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"regexp"
 	"runtime/debug"
 	"syscall"
 
@@ -28,7 +27,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	strictHelp(root)
 	started := false
 	noteStart(root, &started)
-	root.SetArgs(urlFirst(root, doubleDashed(args)))
+	root.SetArgs(urlFirst(root, doubleDashed(root, args)))
 	root.SetIn(&stdin{ctx, os.Stdin})
 	err := root.ExecuteContext(ctx)
 	if err != nil && !started {
@@ -79,22 +78,4 @@ setting is wrong; 3 could not connect, or the connection was lost; 4 a wait time
 	root.AddCommand(sessionCommands()...)
 	root.AddCommand(newBench(), newConformance(), newTranscript())
 	return root
-}
-
-var singleDashed = regexp.MustCompile(`^-[a-z][a-z-]+(=|$)`)
-
-// doubleDashed lets long flags be written with one dash, as the go command's are.
-func doubleDashed(args []string) []string {
-	out := make([]string, len(args))
-	for i, arg := range args {
-		if arg == "--" {
-			copy(out[i:], args[i:])
-			break
-		}
-		if singleDashed.MatchString(arg) {
-			arg = "-" + arg
-		}
-		out[i] = arg
-	}
-	return out
 }

@@ -96,7 +96,7 @@ func TestConformanceFailsWithAStatusThatSaysWhy(t *testing.T) {
 		"a directory without vectors":    {[]string{"conformance", "-vectors", t.TempDir()}, "nothing was run", 1},
 		"nothing that can be run":        {[]string{"conformance", "-vectors", vectorDir(t, unknownGroup)}, "nothing was run", 1},
 		"a group that is not there":      {[]string{"conformance", "-group", "made_up"}, "no vectors for group made_up", 2},
-		"a flag that does not exist":     {[]string{"conformance", "-made-up"}, "unknown flag", 2},
+		"a flag that does not exist":     {[]string{"conformance", "-made-up"}, "unknown shorthand flag", 2},
 		"an argument":                    {[]string{"conformance", "x"}, "unknown command", 2},
 		"a peer id that is none":         {[]string{"conformance", "-dial", "ws://127.0.0.1:1", "-peer", "x"}, "-peer", 2},
 		"arguments that are no JSON":     {[]string{"conformance", "-dial", "ws://127.0.0.1:1", "-args", "{"}, "-args", 2},
@@ -136,13 +136,6 @@ func TestConformanceForMachines(t *testing.T) {
 	assert.Len(t, report.Groups, 2)
 }
 
-func TestLongFlagsTakeOneDashOrTwo(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t,
-		[]string{"conformance", "--json", "--vectors=a-b", "-h", "--x", "-5", "-", "--", "-json"},
-		doubleDashed([]string{"conformance", "-json", "-vectors=a-b", "-h", "--x", "-5", "-", "--", "-json"}))
-}
-
 // toyHost is this library's responder behind a WebSocket server.
 func toyHost(t testing.TB, app *connect.Identity) (url string, id *connect.Identity) {
 	t.Helper()
@@ -152,6 +145,12 @@ func toyHost(t testing.TB, app *connect.Identity) (url string, id *connect.Ident
 		Identity: id, Manifest: toyworld.HostManifest(), Allow: []connect.PeerID{app.PeerID()},
 		Tools: toyworld.Tools(), Nonces: connect.NewNonceStore(0),
 	}}
+	return serving(t, cfg), id
+}
+
+// serving accepts sessions behind a WebSocket server until the test is over.
+func serving(t testing.TB, cfg connect.ResponderConfig) (url string) {
+	t.Helper()
 	var sessions sync.WaitGroup
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		transport, err := ws.Upgrade(w, r, nil)
@@ -165,7 +164,7 @@ func toyHost(t testing.TB, app *connect.Identity) (url string, id *connect.Ident
 		})
 	}))
 	t.Cleanup(func() { server.Close(); sessions.Wait() })
-	return "ws" + strings.TrimPrefix(server.URL, "http"), id
+	return "ws" + strings.TrimPrefix(server.URL, "http")
 }
 
 // keyFile makes a key file.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"io"
 	"strings"
 	"time"
 
@@ -15,12 +17,35 @@ import (
 // completionTimeout is how long somebody at a shell is kept waiting.
 const completionTimeout = 3 * time.Second
 
-// completeCall asks the peer for its tools, and then for the flags of one.
+// completeCall asks the peer for its tools, and then for the flags of one. Whatever it
+// waits for, be it a file, the shell gets nothing when it takes too long.
 func (l *link) completeCall(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	type answer struct {
+		list      []string
+		directive cobra.ShellCompDirective
+	}
+	found := make(chan answer, 1)
+	go func() {
+		list, directive := l.completion(ctx, cmd, args, toComplete)
+		found <- answer{list, directive}
+	}()
+	select {
+	case a := <-found:
+		return a.list, a.directive
+	case <-ctx.Done():
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func (l *link) completion(ctx context.Context, cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	previous := ""
-	if n := len(args); n > 0 && strings.HasPrefix(args[n-1], "--") {
-		previous = strings.TrimPrefix(args[n-1], "--")
+	if n := len(args); n > 0 {
+		if name, _, inline := longFlag(args[n-1]); !inline {
+			previous = name
+		}
 	}
 	if flag := cmd.Flags().Lookup(previous); flag != nil && flag.NoOptDefVal == "" {
 		return nil, cobra.ShellCompDirectiveDefault
@@ -35,9 +60,9 @@ func (l *link) completeCall(cmd *cobra.Command, args []string, toComplete string
 	if _, err := l.begin(cmd, line.urlArgs()); err != nil {
 		return nil, none
 	}
-	l.timeout, l.wire = min(l.timeout, completionTimeout), false
+	l.err, l.wire, l.unattended = io.Discard, false, true
 	var found []string
-	err = l.with(cmd.Context(), func(a *connect.RemoteAdapter) error {
+	err = l.with(ctx, func(a *connect.RemoteAdapter) error {
 		found = candidates(cmd, a, line.id, previous)
 		return nil
 	})

@@ -29,6 +29,7 @@ type link struct {
 	url, key, peer, manifest string
 	timeout                  time.Duration
 	wire                     bool
+	unattended               bool // nobody can be asked for a passphrase
 }
 
 const defaultTimeout = 10 * time.Second
@@ -133,7 +134,7 @@ func (l *link) dialConfig(ctx context.Context, own *tools.Registry, wants []stri
 	if l.peer == "" {
 		return cfg, usagef("no peer id of the peer: give --peer, SPOKE_PEER or a profile; the host prints it")
 	}
-	if cfg.Identity, err = loadKey(ctx, l.key); err != nil {
+	if cfg.Identity, err = l.identity(ctx); err != nil {
 		return cfg, err
 	}
 	if cfg.Remote, err = connect.ParsePeerID(l.peer); err != nil {
@@ -148,6 +149,14 @@ func (l *link) dialConfig(ctx context.Context, own *tools.Registry, wants []stri
 	cfg.Allow = []connect.PeerID{cfg.Remote}
 	cfg.HandshakeTimeout, cfg.InvokeTimeout = l.timeout, l.timeout
 	return cfg, nil
+}
+
+// identity is the key of this side.
+func (l *link) identity(ctx context.Context) (*connect.Identity, error) {
+	if l.unattended {
+		return connect.LoadIdentity(l.key, passphrase())
+	}
+	return loadKey(ctx, l.key)
 }
 
 // ownManifest is this side's manifest: the file's or a plain one, with what is wanted

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
 	"github.com/spoke-peer/spoke-go/connect"
+	"github.com/spoke-peer/spoke-go/manifest"
 	"github.com/spoke-peer/spoke-go/spoke"
 	"github.com/spoke-peer/spoke-go/tools"
 )
@@ -50,6 +51,9 @@ func parseBatch(text []byte) ([]tools.BatchCall, error) {
 		ID   string          `json:"id"`
 		Args json.RawMessage `json:"args"`
 	}
+	if _, err := connect.Canonicalize(text); err != nil {
+		return nil, err
+	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&list); err != nil {
@@ -60,6 +64,9 @@ func parseBatch(text []byte) ([]tools.BatchCall, error) {
 	}
 	calls := make([]tools.BatchCall, len(list))
 	for i, call := range list {
+		if _, _, err := manifest.ParseToolID(call.ID); err != nil {
+			return nil, fmt.Errorf("call %d: %w", i+1, err)
+		}
 		calls[i].ID = call.ID
 		if call.Args != nil {
 			calls[i].Args = call.Args

@@ -55,7 +55,13 @@ func (l *link) begin(cmd *cobra.Command, args []string) ([]string, error) {
 			return nil, err
 		}
 	}
-	return args, l.fill(cmd.Flags())
+	if err := l.fill(cmd.Flags()); err != nil {
+		return nil, err
+	}
+	if l.timeout <= 0 {
+		return nil, usagef("--timeout: %v is no time to wait, give one above 0", l.timeout)
+	}
+	return args, nil
 }
 
 // beginAlone is begin for a command that takes nothing but a URL.

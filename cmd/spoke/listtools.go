@@ -104,25 +104,33 @@ func policyOf(d spoke.ToolDescriptor, policy tools.Policy) string {
 
 // argumentsOf names the arguments with their types.
 func argumentsOf(d spoke.ToolDescriptor) string {
-	var input struct {
-		Properties map[string]struct {
-			Type any `json:"type"`
-		} `json:"properties"`
-		Required []string `json:"required"`
-	}
-	if json.Unmarshal(d.Input, &input) != nil || len(input.Properties) == 0 {
+	var input struct{ Properties, Required json.RawMessage }
+	var members map[string]json.RawMessage
+	var required []string
+	// Each for itself, so that one of an unexpected shape does not hide the others.
+	_ = json.Unmarshal(d.Input, &input)
+	_ = json.Unmarshal(input.Properties, &members)
+	_ = json.Unmarshal(input.Required, &required)
+	if len(members) == 0 {
 		return "-"
 	}
 	var list []string
-	for _, name := range slices.Sorted(maps.Keys(input.Properties)) {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
 		text := name
-		if slices.Contains(input.Required, name) {
+		if slices.Contains(required, name) {
 			text += "*"
 		}
-		if kind := input.Properties[name].Type; kind != nil {
-			text += " " + strings.ReplaceAll(strings.Trim(fmt.Sprint(kind), "[]"), " ", "|")
-		}
-		list = append(list, termtext.Line(text))
+		list = append(list, termtext.Line(text+typeOf(members[name])))
 	}
 	return strings.Join(list, ", ")
+}
+
+// typeOf is the type in a member's schema behind a space, "" when the schema has none or
+// is no object.
+func typeOf(schema json.RawMessage) string {
+	var member struct{ Type any }
+	if json.Unmarshal(schema, &member) != nil || member.Type == nil {
+		return ""
+	}
+	return " " + strings.ReplaceAll(strings.Trim(fmt.Sprint(member.Type), "[]"), " ", "|")
 }

@@ -17,6 +17,11 @@ func TestACommandLineThatMakesNoSense(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty.json")
 	require.NoError(t, os.WriteFile(empty, []byte("[]"), 0o600))
 	fresh := filepath.Join(t.TempDir(), "fresh.jsonl")
+	file := func(text string) string {
+		path := filepath.Join(t.TempDir(), "calls.json")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
 	line := func(words ...string) []string { return words }
 	dialing := func(words ...string) []string { return append(words, peer...) }
 	for name, c := range map[string]struct {
@@ -91,6 +96,13 @@ func TestACommandLineThatMakesNoSense(t *testing.T) {
 		"a command with half a quote":          {dialing("watch", "--exec", `tools.a.b="x`), "tools.a.b"},
 		"a command's time that is none":        {dialing("watch", "--exec", "tools.a.b=x", "--exec-timeout", "soon"), "exec-timeout"},
 		"a watch that waits and ends at once":  {dialing("watch", "--once", "--wait"), "none of the others can be"},
+		"a batch with an id that is none":      {dialing("batch", file(`[{"id":"tools.a.b"},{"id":"nonsense"}]`)), "call 2"},
+		"a batch with more behind it":          {dialing("batch", file(`[{"id":"tools.a.b"}] x`)), "JSON"},
+		"a batch with a member twice":          {dialing("batch", file(`[{"id":"tools.a.b","args":{"n":1,"n":2}}]`)), "JSON"},
+		"no time to wait":                      {dialing("ping", "--timeout", "0s"), "--timeout"},
+		"less than no time":                    {dialing("tools", "--timeout=-1s"), "--timeout"},
+		"a call's arguments that are no JSON":  {dialing("call", "tools.a.b", "{"), "not JSON"},
+		"a call's arguments with one twice":    {dialing("call", "tools.a.b", `{"n":1,"n":2}`), "not JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -145,13 +145,18 @@ func (s *Set) Choices(flag string) []string {
 
 // plain is a JSON value as somebody types it: a string without its quotes.
 func plain(value json.RawMessage) string {
-	var text string
-	if json.Unmarshal(value, &text) == nil && text != "" {
+	if text := decoded(value); text != "" {
 		return text
 	}
 	var compact bytes.Buffer
 	_ = json.Compact(&compact, value) // it was decoded before
 	return compact.String()
+}
+
+// decoded is a string, "" for any other value.
+func decoded(value json.RawMessage) (text string) {
+	_ = json.Unmarshal(value, &text)
+	return text
 }
 
 // member is the value of one flag; it implements [pflag.Value].
@@ -251,8 +256,12 @@ func (m *member) value() json.RawMessage {
 }
 
 // parse reads a value as it is typed: strings stand for themselves, everything else is
-// JSON, and where several types are possible a text that is no JSON is a string.
+// JSON, and where several types are possible a text that is no JSON is a string. A text
+// that the schema lists as a string is that string, be it JSON as well.
 func parse(s schema, kind, text string) (json.RawMessage, error) {
+	if word := s.word(text); word != nil {
+		return word, nil
+	}
 	switch {
 	case kind == "string":
 		return json.Marshal(text)
@@ -262,6 +271,16 @@ func parse(s schema, kind, text string) (json.RawMessage, error) {
 		return json.Marshal(text)
 	}
 	return nil, fmt.Errorf("must be JSON of type %s", kind)
+}
+
+// word returns the string of the enum that is typed as text, nil when there is none.
+func (s schema) word(text string) json.RawMessage {
+	for _, choice := range s.Enum {
+		if choice[0] == '"' && (text == plain(choice) || text == decoded(choice)) {
+			return choice
+		}
+	}
+	return nil
 }
 
 // fits reports whether a JSON text is of the kind, by its first byte.

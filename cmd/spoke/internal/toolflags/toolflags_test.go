@@ -19,6 +19,9 @@ const input = `{"type":"object","required":["text"],"properties":{
 	"tags":{"type":"array","items":{"type":"string","enum":["a","b"]}},
 	"where":{"type":"object"},
 	"url":{"type":"string"},
+	"pick":{"enum":["1","true","null",2,""]},
+	"picks":{"type":"array","items":{"enum":["1",2]}},
+	"word":{"type":"string","enum":["a",""]},
 	"odd":true}}`
 
 func flags() *toolflags.Set {
@@ -42,6 +45,14 @@ func TestFlagsBecomeTheArgumentsTheyName(t *testing.T) {
 		"any type is JSON if it is":                {[]string{"--mode", "7"}, `{"mode":7}`},
 		"any type is a string otherwise":           {[]string{"--mode", "slow"}, `{"mode":"slow"}`},
 		"a reserved name has a prefix":             {[]string{"--arg-url", "x"}, `{"url":"x"}`},
+		"a word of the enum is a string":           {[]string{"--pick", "1"}, `{"pick":"1"}`},
+		"also one that JSON has":                   {[]string{"--pick", "true"}, `{"pick":"true"}`},
+		"also null":                                {[]string{"--pick", "null"}, `{"pick":"null"}`},
+		"what else is in the enum is JSON":         {[]string{"--pick", "2"}, `{"pick":2}`},
+		"the empty word has quotes":                {[]string{"--pick", `""`}, `{"pick":""}`},
+		"the empty word as it is":                  {[]string{"--pick", ""}, `{"pick":""}`},
+		"the empty word of a string":               {[]string{"--word", `""`}, `{"word":""}`},
+		"a word of an item's enum is a string":     {[]string{"--picks", "1", "--picks", "2"}, `{"picks":["1",2]}`},
 		"a member whose schema is true takes JSON": {[]string{"--odd", "[1]"}, `{"odd":[1]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,6 +152,25 @@ func FuzzEveryMemberHasAFlagOfItsOwn(f *testing.F) {
 		for name := range schema.Properties {
 			assert.Equal(t, "x", got[name])
 		}
+	})
+}
+
+func FuzzFlagsOfAnySchema(f *testing.F) {
+	f.Add(input, "slow")
+	f.Add(`{"properties":{"url":7,"a":{"enum":7,"items":[]},"b":{"enum":[null,[]],"type":"array","items":{"enum":[{}]}}}}`, "null")
+	f.Add(`{"properties":{"a":{"type":[7],"enum":[""],"default":null,"description":{}}}}`, `""`)
+	f.Fuzz(func(t *testing.T, input, value string) {
+		set := toolflags.New(json.RawMessage(input), reserved)
+		assert.NotRegexp(t, `[\x00-\x09\x0b-\x1f\x{7f}-\x{9f}]`, set.Flags.FlagUsages())
+		set.Flags.VisitAll(func(f *pflag.Flag) {
+			for _, choice := range set.Choices(f.Name) {
+				assert.NotRegexp(t, `[\x00-\x1f\x{7f}-\x{9f}]`, choice)
+			}
+			_ = f.Value.Set(value) // may be refused
+		})
+		text, err := set.Arguments()
+		require.NoError(t, err)
+		assert.True(t, json.Valid(text))
 	})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -129,14 +130,16 @@ func (c callLine) document() (word string, ok bool) {
 	return c.rest[0], name == "" && c.rest[0] != "--"
 }
 
-// apply sets the connection's flags. A guess that makes no sense was none.
-func (c callLine) apply(known *pflag.FlagSet) error {
-	for _, s := range c.settings {
-		if err := known.Set(s.name, s.value); err != nil && !s.guess {
-			return err
+// apply sets the connection's flags, and forgets a guess that makes no sense.
+func (c *callLine) apply(known *pflag.FlagSet) (err error) {
+	c.settings = slices.DeleteFunc(c.settings, func(s setting) bool {
+		failure := known.Set(s.name, s.value)
+		if !s.guess {
+			err = cmp.Or(err, failure)
 		}
-	}
-	return nil
+		return failure != nil
+	})
+	return err
 }
 
 // settle reads the words again with the tool's flags, takes back what was guessed wrongly

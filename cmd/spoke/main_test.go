@@ -65,7 +65,7 @@ func TestConformancePrintsALinePerGroupAndSucceeds(t *testing.T) {
 		assert.Regexp(t, `(?m)^`+group+` `, r.stdout)
 	}
 	assert.Regexp(t, `(?m)^jcs +185/185 +passed +[0-9.]+ ms$`, r.stdout)
-	assert.Empty(t, r.stderr)
+	assert.Regexp(t, `^(\d+ groups done\n)*$`, r.stderr, "nothing but how far it is, on a slow machine")
 }
 
 func TestConformanceRunsADirectoryUnderEitherSpellingOfTheFlag(t *testing.T) {

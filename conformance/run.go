@@ -124,6 +124,9 @@ func runCase(ctx context.Context, f *vectors.File, text json.RawMessage, check c
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, caseTimeout)
 	defer cancel()
 	return check(ctx, f, text)

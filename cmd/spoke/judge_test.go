@@ -72,8 +72,8 @@ func TestAJudgeTakesItsKeyAndThePeerFromAProfile(t *testing.T) {
 func TestProgressIsToldEachSecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var said strings.Builder
-		stop := progress(&said, func() string { return "half" })
+		said := new(watched)
+		stop := progress(said, func() string { return "half" })
 		time.Sleep(patience / 2)
 		synctest.Wait()
 		assert.Empty(t, said.String())

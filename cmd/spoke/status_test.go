@@ -153,7 +153,7 @@ func TestAReportThatAnInterruptCutShortIsNoSuccess(t *testing.T) {
 
 	var stdout, stderr bytes.Buffer
 	assert.Equal(t, statusInterrupted, run(ctx, []string{"conformance"}, &stdout, &stderr))
-	assert.Equal(t, "spoke: interrupted\n", stderr.String())
+	assert.Contains(t, stderr.String(), "spoke: interrupted\n")
 }
 
 func TestACommandThatSettlesAnInterruptKeepsItsStatus(t *testing.T) {

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,27 +21,34 @@ func TestTheShellIsNotAskedForAPassphrase(t *testing.T) {
 	t.Parallel()
 	path, app := lockedKey(t)
 	url, id := toyHost(t, app)
-	for name, c := range map[string]struct {
-		env   []string
-		tools bool
-	}{
-		"nobody set it":   {nil, false},
-		"somebody set it": {[]string{envPassphrase + "=secret"}, true},
-		"and it is wrong": {[]string{envPassphrase + "=other"}, false},
+	for name, env := range map[string][]string{
+		"nobody set it":   nil,
+		"somebody set it": {envPassphrase + "=secret"},
+		"and it is wrong": {envPassphrase + "=other"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScreen(t)
-			cmd := spokeProgram(t, c.env, "__complete", "call", "--url", url, "--key", path, "--peer", string(id.PeerID()), "")
-			var out bytes.Buffer
-			cmd.Stdin, cmd.Stdout, cmd.Stderr = s.tty, &out, s.tty
+			cmd := spokeProgram(t, env, "__complete", "call", "--url", url, "--key", path, "--peer", string(id.PeerID()), "")
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = s.tty, io.Discard, s.tty
 			require.NoError(t, cmd.Start())
 			stop := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 			defer stop.Stop()
 			assert.NoError(t, cmd.Wait())
-			assert.Equal(t, c.tools, strings.Contains(out.String(), "tools.toy_world.roll_dice"), "%s", &out)
 			assert.NotContains(t, s.text(), "passphrase")
 		})
 	}
+}
+
+// Not in the time that a shell waits: deciphering the key takes long on a busy machine.
+func TestTheShellCompletesWithAPassphraseThatIsSet(t *testing.T) {
+	path, app := lockedKey(t)
+	url, id := toyHost(t, app)
+	t.Setenv(envPassphrase, "secret")
+	l := new(link)
+	cmd := newCall(l)
+	l.register(cmd.Flags())
+	list, _ := l.completion(t.Context(), cmd, []string{"--url", url, "--key", path, "--peer", string(id.PeerID())}, "")
+	assert.Contains(t, strings.Join(list, "\n"), "tools.toy_world.roll_dice\t")
 }
 
 func TestTheShellDoesNotWaitForEver(t *testing.T) {

@@ -140,7 +140,7 @@ func (w *watcher) help() {
 	}
 	if advised, ok := errors.AsType[*advisedError](w.advise(w.lost, w.dialed, w.who())); ok {
 		w.helped = true
-		fmt.Fprintln(w.err, "next:", advised.next)
+		fmt.Fprintln(w.err, "next:", termtext.Line(advised.next))
 	}
 }
 

@@ -101,15 +101,16 @@ func TestRedialerGoesOn(t *testing.T) {
 
 	t.Run("when the peer hung up fewer times than allowed in a row", func(t *testing.T) {
 		refused(t, 3, func(t *testing.T, n *network, s *connect.Server, r *redialing) {
-			for range 10 { // two refusals, then a failure of another kind
-				before := n.attempts()
-				for n.attempts() < before+2 {
+			until := func(attempts int) {
+				for n.attempts() < attempts {
+					require.Empty(t, r.done, "it has given up")
 					<-time.After(time.Millisecond)
 				}
+			}
+			for i := range 10 { // two refusals, then a failure of another kind
+				until(3*i + 2)
 				n.to(nil)
-				for n.attempts() < before+3 {
-					<-time.After(time.Millisecond)
-				}
+				until(3*i + 3)
 				n.to(s)
 			}
 			assert.Empty(t, r.done)

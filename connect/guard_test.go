@@ -10,7 +10,7 @@ import (
 
 // What the guards hold, both sides together and the copies of the pipe included.
 const (
-	mostObjects = 16.0
+	mostObjects = 8.0
 	mostBytes   = 1536.0
 
 	leastOfFloorAt16 = 0.6 // half of that when everything runs on one of two cores

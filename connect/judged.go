@@ -83,6 +83,5 @@ func remember[V any](j *judged, in *recent[V], d digest, size int, v V) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	in.most = maxJudged
-	in.put(d, v)
+	in.put(maxJudged, d, v)
 }

@@ -6,11 +6,10 @@ import "crypto/sha256"
 type digest [sha256.Size]byte
 
 // recent holds what was found out about the last few texts, by their digests. The zero
-// value holds nothing; most must be set before put. It is not safe for concurrent use.
+// value holds nothing. It is not safe for concurrent use.
 type recent[V any] struct {
-	most  int
 	known map[digest]V
-	order []digest // in which they are forgotten, next first once there are most
+	order []digest // in which they are forgotten, next first once it is full
 	next  int
 }
 
@@ -19,7 +18,9 @@ func (r *recent[V]) get(d digest) (V, bool) {
 	return v, ok
 }
 
-func (r *recent[V]) put(d digest, v V) {
+// put remembers v and forgets the oldest when there would be more than most, which is the
+// same in every call.
+func (r *recent[V]) put(most int, d digest, v V) {
 	if _, again := r.known[d]; again {
 		r.known[d] = v
 		return
@@ -27,12 +28,12 @@ func (r *recent[V]) put(d digest, v V) {
 	if r.known == nil {
 		r.known = make(map[digest]V)
 	}
-	if len(r.order) < r.most {
+	if len(r.order) < most {
 		r.order = append(r.order, d)
 	} else {
 		delete(r.known, r.order[r.next])
 		r.order[r.next] = d
-		r.next = (r.next + 1) % r.most
+		r.next = (r.next + 1) % most
 	}
 	r.known[d] = v
 }

@@ -10,10 +10,10 @@ import (
 
 func TestRecentForgetsTheOldest(t *testing.T) {
 	of := func(i int) digest { return sha256.Sum256([]byte(strconv.Itoa(i))) }
-	r := recent[int]{most: 3}
+	var r recent[int]
 	for i := range 100 {
-		r.put(of(i), i)
-		r.put(of(i), i) // again is no newcomer
+		r.put(3, of(i), i)
+		r.put(3, of(i), i) // again is no newcomer
 		for back := range 3 {
 			if i < back {
 				break
@@ -26,7 +26,7 @@ func TestRecentForgetsTheOldest(t *testing.T) {
 		assert.False(t, ok)
 		assert.LessOrEqual(t, len(r.known), 3)
 	}
-	r.put(of(98), -1)
+	r.put(3, of(98), -1)
 	v, _ := r.get(of(98))
 	assert.Equal(t, -1, v)
 }

@@ -136,7 +136,6 @@ func (s *Session) presented(document []byte) (*grant, string) {
 		return nil, why
 	}
 	g := newGrant(p.claims)
-	s.gate.known.most = maxKnownTokens
-	s.gate.known.put(d, g)
+	s.gate.known.put(maxKnownTokens, d, g)
 	return g, ""
 }

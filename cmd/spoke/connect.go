@@ -66,12 +66,10 @@ func urlFirst(root *cobra.Command, args []string) []string {
 		if isURL(args[i]) {
 			return slices.Concat(args[:i], []string{"--url=" + args[i]}, args[i+1:])
 		}
-		name, _, inline := strings.Cut(strings.TrimPrefix(args[i], "--"), "=")
-		flag := cmd.PersistentFlags().Lookup(name)
-		if !strings.HasPrefix(args[i], "--") || flag == nil {
+		if !strings.HasPrefix(args[i], "-") {
 			break // a command and what is its
 		}
-		if !inline && flag.NoOptDefVal == "" {
+		if _, takes := doubled(cmd.PersistentFlags(), args[i]); takes {
 			i++ // the flag's value
 		}
 	}

@@ -74,10 +74,10 @@ func TestProgressIsToldEachSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said := new(watched)
 		stop := progress(said, func() string { return "half" })
-		time.Sleep(patience / 2)
+		<-time.After(patience / 2)
 		synctest.Wait()
 		assert.Empty(t, said.String())
-		time.Sleep(2 * patience)
+		<-time.After(2 * patience)
 		stop()
 		assert.Equal(t, "half\nhalf\n", said.String())
 	})

@@ -17,7 +17,7 @@ const (
 	mostP50OfFloor   = 2.5
 	leastOfHandshake = 0.18
 
-	mostObjects = 20.0    // of a small round trip, both sides together
+	mostObjects = 14.0    // of a small round trip, both sides together
 	mostBytes   = 2 * kib // likewise
 
 	mostCostOfByte     = 2.0 // at 4 MiB, by that at 64 KiB

@@ -64,10 +64,11 @@ func dialContext(ctx context.Context, dialer *websocket.Dialer, url string, head
 	stop := func() bool { return true }
 	dialer.NetDialContext = func(bounded context.Context, network, address string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(bounded, network, address)
-		if err == nil {
-			stop = context.AfterFunc(ctx, func() { conn.Close() })
+		if err != nil {
+			return nil, err
 		}
-		return conn, err
+		stop = context.AfterFunc(ctx, func() { conn.Close() })
+		return newBatchConn(conn), nil
 	}
 	conn, response, err := dialer.DialContext(ctx, url, header)
 	switch alive := stop(); {

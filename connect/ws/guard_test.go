@@ -12,8 +12,8 @@ import (
 // measures: they notice a gain that was lost, not a busy machine.
 const (
 	leastOfFloorAt4  = 0.5
-	leastOfFloorAt16 = 0.6
-	leastOfFloorAt64 = 0.6
+	leastOfFloorAt16 = 0.65
+	leastOfFloorAt64 = 0.68
 	mostP50OfFloor   = 2.5
 	leastOfHandshake = 0.18
 

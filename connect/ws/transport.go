@@ -21,8 +21,9 @@ const closeGrace = time.Second
 // goroutine at a time and Recv by one; Close by any.
 type Transport struct {
 	conn  *websocket.Conn
+	batch *batchConn // below conn; nil if another opened it
 	pulse pulse
-	room  room
+	room  room // of a connection that is no batchConn
 	once  sync.Once
 	err   error // of closing
 }
@@ -36,13 +37,16 @@ var (
 )
 
 // New returns a transport over an established connection, which it takes over. It
-// pings its peer at the default interval; see [DialOptions].
+// pings its peer at the default interval; see [DialOptions]. It reads and writes each
+// message by itself, so [Dial] and [Upgrade] make faster ones.
 func New(conn *websocket.Conn) *Transport { return newTransport(conn, 0) }
 
 func newTransport(conn *websocket.Conn, interval time.Duration) *Transport {
-	t := &Transport{conn: conn}
-	t.room.init(conn.NetConn())
-	t.pulse.start(conn, interval, t.room.spend)
+	t := &Transport{conn: conn, batch: batchConnOf(conn.NetConn())}
+	if t.batch == nil {
+		t.room.init(conn.NetConn())
+	}
+	t.pulse.start(conn, interval, t.spend)
 	return t
 }
 
@@ -50,19 +54,33 @@ func newTransport(conn *websocket.Conn, interval time.Duration) *Transport {
 // the transport, which must not be used any more.
 func (t *Transport) Conn() *websocket.Conn { return t.conn }
 
-// Send writes one binary message. A deadline of ctx bounds the write; a session also
-// closes the transport when a write takes too long.
+// Send writes one binary message. A small one may be written a moment after Send has
+// returned, together with others that come close upon it; if that fails, Recv says so.
+// A deadline of ctx bounds the write; a session also closes the transport when a write
+// takes too long.
 func (t *Transport) Send(ctx context.Context, frame []byte) error {
 	return t.SendMessage(ctx, frame, true)
 }
 
 // HasRoom implements [connect.RoomChecker]. It is true for short messages on a socket of
 // a Unix system that can be written to.
-func (t *Transport) HasRoom(bytes int) bool { return t.room.has(bytes) }
+func (t *Transport) HasRoom(bytes int) bool {
+	if t.batch != nil {
+		return t.batch.out.hasRoom(bytes)
+	}
+	return t.room.has(bytes)
+}
+
+// spend counts what is about to be written, which a batchConn does by itself.
+func (t *Transport) spend(bytes int) {
+	if t.batch == nil {
+		t.room.spend(bytes)
+	}
+}
 
 // SendMessage is Send for a relay, which keeps the kind of a message that it passes on.
 func (t *Transport) SendMessage(ctx context.Context, frame []byte, binary bool) error {
-	t.room.spend(len(frame))
+	t.spend(len(frame))
 	deadline, _ := ctx.Deadline() // none lifts that of an earlier Send
 	if err := t.conn.SetWriteDeadline(deadline); err != nil {
 		return err
@@ -107,6 +125,9 @@ func (t *Transport) read(message io.Reader, err error) ([]byte, error) {
 }
 
 func (t *Transport) readError(err error) error {
+	if errors.Is(err, net.ErrClosed) && t.batch != nil && t.batch.out.failure() != nil {
+		return t.batch.out.failure() // which closed the connection
+	}
 	switch {
 	case websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway, websocket.CloseNoStatusReceived):
 		return io.EOF
@@ -139,7 +160,7 @@ func (t *Transport) closeWith(status int) error {
 	t.once.Do(func() {
 		_ = t.goodbye(status)
 		t.err = t.conn.Close()
-		t.pulse.stop()
+		t.stop()
 	})
 	return t.err
 }
@@ -154,20 +175,35 @@ func (t *Transport) Finish() error {
 		if t.err = t.conn.Close(); errors.Is(t.err, net.ErrClosed) {
 			t.err = nil // linger lost its patience
 		}
-		t.pulse.stop()
+		t.stop()
 	})
 	return t.err
 }
 
+// stop waits for the goroutines of a connection that is closed.
+func (t *Transport) stop() {
+	t.pulse.stop()
+	if t.batch != nil {
+		t.batch.out.stop()
+	}
+}
+
 func (t *Transport) goodbye(status int) error {
 	text := websocket.FormatCloseMessage(status, "")
-	return t.conn.WriteControl(websocket.CloseMessage, text, time.Now().Add(closeGrace))
+	err := t.conn.WriteControl(websocket.CloseMessage, text, time.Now().Add(closeGrace))
+	if err == nil && t.batch != nil {
+		t.batch.out.settle()
+	}
+	return err
 }
 
 // linger ends our half of a connection and waits until the peer ends the other one. To
 // close while the peer's data is unread would reset the connection, and take with it
 // what the peer has not read yet.
 func linger(conn net.Conn) {
+	if c, ok := conn.(*batchConn); ok {
+		conn = c.Conn // all is written, and c has a reader already
+	}
 	half, ok := conn.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
 		return

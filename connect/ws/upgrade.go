@@ -40,7 +40,7 @@ func Upgrade(w http.ResponseWriter, r *http.Request, options *UpgradeOptions) (*
 	if upgrader.HandshakeTimeout == 0 {
 		upgrader.HandshakeTimeout = 10 * time.Second
 	}
-	conn, err := upgrader.Upgrade(w, r, nil)
+	conn, err := upgrader.Upgrade(batchedWriter{w}, r, nil)
 	if err != nil {
 		return nil, fmt.Errorf("ws: upgrade: %w", err)
 	}

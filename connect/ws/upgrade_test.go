@@ -98,3 +98,43 @@ func TestUpgradeAnswersWhatItRefuses(t *testing.T) {
 		})
 	}
 }
+
+// wrapped is a response writer that middleware has put around another.
+type wrapped struct{ http.ResponseWriter }
+
+func (w wrapped) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func TestUpgradeThroughMiddleware(t *testing.T) {
+	t.Run("that can be unwrapped", func(t *testing.T) {
+		transports := make(chan *ws.Transport, 1)
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			transport, err := ws.Upgrade(wrapped{w}, r, nil)
+			if assert.NoError(t, err) {
+				transports <- transport
+			}
+		}))
+		defer s.Close()
+		client, err := ws.Dial(t.Context(), "ws"+strings.TrimPrefix(s.URL, "http"), nil)
+		require.NoError(t, err)
+		defer client.Close()
+		host := soon(t, transports)
+		defer host.Close()
+		require.NoError(t, client.Send(t.Context(), []byte("{}")))
+		got, err := host.Recv(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, "{}", string(got))
+	})
+	t.Run("that cannot", func(t *testing.T) {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		for name, value := range map[string]string{
+			"Connection": "Upgrade", "Upgrade": "websocket",
+			"Sec-Websocket-Version": "13", "Sec-Websocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+		} {
+			r.Header.Set(name, value)
+		}
+		_, err := ws.Upgrade(struct{ http.ResponseWriter }{w}, r, nil)
+		assert.ErrorContains(t, err, "ws: upgrade: ")
+		assert.Equal(t, http.StatusInternalServerError, w.Code)
+	})
+}

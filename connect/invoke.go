@@ -157,9 +157,10 @@ func (s *Session) roundTrip(p *patience, payload content) (json.RawMessage, *spo
 		return nil, reject
 	}
 	got, came := s.await(p, w)
-	if !came && s.takeWaiter(w.id) == nil {
-		// Somebody took the waiter and will send to it.
-		return nil, got.fault
+	if !came {
+		if mine, _ := s.takeWaiter(w.id); mine == nil {
+			return nil, got.fault // somebody took the waiter and will send to it
+		}
 	}
 	sequence := w.sequence
 	s.recycle(w)

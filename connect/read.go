@@ -141,7 +141,7 @@ func (s *Session) receiveRequest(e *envelope, size int) (r request) {
 // receiveResponse hands a response to the invoke that waits for it, false if none does.
 // That invoke judges it on its own goroutine: a response needs no order.
 func (s *Session) receiveResponse(e *envelope) bool {
-	w := s.takeWaiter(requestIDOf(e.bytesOf(fieldRequestID)))
+	w, last := s.takeWaiter(requestIDOf(e.bytesOf(fieldRequestID)))
 	if s.owed.Add(-1); w == nil {
 		s.answeredLate()
 		s.lateness.log(func(n uint64) { s.log.Debug("dropped an answer that nobody waits for", "count", n) })
@@ -149,6 +149,11 @@ func (s *Session) receiveResponse(e *envelope) bool {
 	}
 	s.misses = 0
 	w.answer <- answer{envelope: e}
+	if last {
+		// Nothing else is expected: let the invoke go on before this goroutine asks the
+		// transport in vain.
+		runtime.Gosched()
+	}
 	return true
 }
 

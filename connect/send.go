@@ -135,7 +135,7 @@ func (s *Session) transmit(id requestID, op string, buf *[]byte) {
 		s.out.sequence++
 		return
 	}
-	if w := s.takeWaiter(id); w != nil {
+	if w, _ := s.takeWaiter(id); w != nil {
 		w.answer <- answer{fault: s.writeFault(op, err)}
 	}
 	s.endBroken(err)

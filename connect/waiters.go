@@ -69,13 +69,13 @@ func (s *Session) addWaiter(id requestID, op string, sequence uint64) *waiter {
 }
 
 // takeWaiter removes and returns a waiter, nil if there is none: an answer settles
-// its invoke once.
-func (s *Session) takeWaiter(id requestID) *waiter {
+// its invoke once. Last reports whether none is left.
+func (s *Session) takeWaiter(id requestID) (w *waiter, last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.waiters.byID[id]
+	w = s.waiters.byID[id]
 	delete(s.waiters.byID, id)
-	return w
+	return w, len(s.waiters.byID) == 0
 }
 
 // recycle keeps a waiter that was taken and whose channel is empty for a later invoke.

@@ -8,13 +8,15 @@ import (
 
 	"github.com/spoke-peer/spoke-go/internal/jcs"
 	"github.com/spoke-peer/spoke-go/manifest"
+	"github.com/spoke-peer/spoke-go/spoke"
 )
 
 // endpoint is a checked [Config]: what all sessions of one side have in common. It is
 // read-only but for the roster.
 type endpoint struct {
 	Config
-	host    json.RawMessage // the manifest, canonical
+	host    json.RawMessage // the manifest, canonical; what a session is to use of it
+	caps    []string        // the manifest's
 	roster  *roster
 	schemas map[string]*manifest.ToolSchemas
 	ops     map[string]Op
@@ -79,17 +81,15 @@ func (ep *endpoint) checkManifest() error {
 		return fmt.Errorf("manifest: %d bytes, at most %d fit a hello", len(ep.host), most)
 	}
 	ep.host = slices.Clip(ep.host)
-	schemas, err := ep.Identity.met.manifests.ours(ep.host)
+	own, err := ep.Identity.met.manifests.ours(ep.host)
 	if err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
+	ep.caps = own.capabilities
 	if !ep.SkipValidation {
-		ep.schemas = schemas
+		ep.schemas = own.schemas
 	}
-	// The session works on what the peer will read, not on the caller's slices.
-	if err := json.Unmarshal(ep.host, &ep.Manifest); err != nil {
-		return fmt.Errorf("manifest: %w", err)
-	}
+	ep.Manifest = spoke.HostCapabilityManifest{} // its slices are the caller's
 	return nil
 }
 

@@ -163,7 +163,7 @@ func (h *handshake) readSession(e *envelope, r *remote) (*established, *Handshak
 		sessionID:  id,
 		initiator:  true,
 		remote:     r,
-		negotiated: negotiate(h.ep.Manifest.Capabilities, r.capabilities),
+		negotiated: negotiate(h.ep.caps, r.capabilities),
 		openedAt:   opened,
 	}, nil
 }
@@ -261,7 +261,7 @@ func (h *handshake) openSession(r *remote) (*established, *HandshakeError) {
 	est := &established{
 		sessionID:  uuid.NewString(),
 		remote:     r,
-		negotiated: negotiate(r.capabilities, h.ep.Manifest.Capabilities),
+		negotiated: negotiate(r.capabilities, h.ep.caps),
 		openedAt:   time.Now().UTC().Truncate(time.Millisecond),
 	}
 	frame, err := h.ep.newSession(est)

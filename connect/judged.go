@@ -21,13 +21,19 @@ const (
 type judged struct {
 	mu    sync.Mutex
 	peers recent[judgement]
-	own   recent[map[string]*manifest.ToolSchemas]
+	own   recent[ownManifest]
 }
 
 // judgement is what a peer's manifest was found to be. Nobody changes it.
 type judgement struct {
 	capabilities []string
 	problems     []manifest.Problem
+}
+
+// ownManifest is what a session needs of this side's manifest. Nobody changes it.
+type ownManifest struct {
+	capabilities []string
+	schemas      map[string]*manifest.ToolSchemas
 }
 
 // peer judges the canonical manifest of a peer.
@@ -45,30 +51,30 @@ func (j *judged) peer(host json.RawMessage) (judgement, error) {
 	return found, nil
 }
 
-// ours judges this side's canonical manifest and returns the schemas of its tools.
-func (j *judged) ours(host json.RawMessage) (map[string]*manifest.ToolSchemas, error) {
+// ours judges this side's canonical manifest.
+func (j *judged) ours(host json.RawMessage) (own ownManifest, err error) {
 	d := digest(sha256.Sum256(host))
 	if known, ok := recall(j, &j.own, d); ok {
 		return known, nil
 	}
 	if err := manifest.Err(manifest.ValidateOwn(host)); err != nil {
-		return nil, err
+		return own, err
 	}
 	// What is remembered works on its own memory, not on a caller's slices.
 	var m spoke.HostCapabilityManifest
 	if err := json.Unmarshal(host, &m); err != nil {
-		return nil, err
+		return own, err
 	}
-	schemas := make(map[string]*manifest.ToolSchemas, len(m.Tools))
+	own = ownManifest{m.Capabilities, make(map[string]*manifest.ToolSchemas, len(m.Tools))}
 	for _, tool := range m.Tools {
 		compiled, err := manifest.CompileTool(tool, manifest.Own)
 		if err != nil {
-			return nil, fmt.Errorf("tool %s: %w", tool.CapabilityID, err)
+			return own, fmt.Errorf("tool %s: %w", tool.CapabilityID, err)
 		}
-		schemas[tool.CapabilityID] = compiled
+		own.schemas[tool.CapabilityID] = compiled
 	}
-	remember(j, &j.own, d, len(host), schemas)
-	return schemas, nil
+	remember(j, &j.own, d, len(host), own)
+	return own, nil
 }
 
 func recall[V any](j *judged, from *recent[V], d digest) (V, bool) {

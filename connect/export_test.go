@@ -62,6 +62,8 @@ func LastTurn(r *Router, id PeerID) uint64 {
 	return r.peers[r.index(id)].chosen
 }
 
+const BusyRequests = busyRequests
+
 // LeadIsAwaited reports whether a goroutine of the session waits to become its reader.
 func LeadIsAwaited(s *Session) bool {
 	s.mu.Lock()

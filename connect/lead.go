@@ -18,8 +18,9 @@ type lead struct {
 }
 
 const (
-	// A session is busy from so many requests within a second on.
-	busyRequests = 3
+	// A session is busy from so many requests within a second on. With fewer, a stack that
+	// grows costs less than one that has left the processor's caches.
+	busyRequests = 50
 	busySpan     = time.Second
 
 	// leadPatience is after how long without a request nobody waits for the lead any

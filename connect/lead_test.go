@@ -29,11 +29,12 @@ func TestNobodyWaitsLongForTheLead(t *testing.T) {
 		}
 		for range 3 { // a session that was idle becomes busy again
 			<-time.After(2 * time.Second)
-			for n := range 100 {
+			for n := range 10 * connect.BusyRequests {
 				ask()
-				require.Equal(t, n >= 2, connect.LeadIsAwaited(server), "after %d requests", n+1)
-				if n >= 2 {
-					<-time.After(20 * time.Millisecond)
+				busy := n+1 >= connect.BusyRequests
+				require.Equal(t, busy, connect.LeadIsAwaited(server), "after %d requests", n+1)
+				if busy {
+					<-time.After(time.Second / (2 * connect.BusyRequests))
 				}
 			}
 			<-time.After(2 * time.Second)
@@ -44,7 +45,7 @@ func TestNobodyWaitsLongForTheLead(t *testing.T) {
 }
 
 func TestOneGoroutineAtMostWaitsForTheLead(t *testing.T) {
-	const calls = 20
+	const calls = connect.BusyRequests + 10
 	respond := responderConfig()
 	respond.Tools = spoke.ToolHandlers{slowTool: func(ctx context.Context, _ json.RawMessage) (any, error) {
 		select {
@@ -84,7 +85,7 @@ func TestAHandlerThatLeavesItsGoroutineDoesNotTakeTheLeadWithIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := connectPair(t, dialConfig(), respond)
 		defer l.close()
-		for range 5 {
+		for range connect.BusyRequests {
 			for _, tool := range []string{otherTool, slowTool} {
 				_, err := l.app.InvokeTool(t.Context(), tool, nil)
 				require.Error(t, err)
@@ -103,7 +104,7 @@ func TestTheEndOfASessionSendsAwayWhoWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				l := connectPair(t, dialConfig(), responderConfig())
-				for range 10 {
+				for range connect.BusyRequests {
 					_, err := l.app.InvokeTool(t.Context(), echoTool, nil)
 					require.NoError(t, err)
 				}

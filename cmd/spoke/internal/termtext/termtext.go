@@ -8,21 +8,27 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns text on one line and without control characters, which could move the
-// cursor or colour what follows.
+// commands reports whether r is no text but tells a terminal what to do: a control
+// character could move the cursor or colour what follows, one of those for the direction
+// of writing could show what follows in another order.
+func commands(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+}
+
+// Line returns text on one line and without characters that command a terminal.
 func Line(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
-		return unicode.IsControl(r) || unicode.IsSpace(r)
+		return commands(r) || unicode.IsSpace(r)
 	}), " ")
 }
 
-// JSON returns a JSON text that means the same and has no control character but tabs and
-// line breaks between its values: those that a string may hold as they are, U+007F to
-// U+009F, are escaped. A byte that is no UTF-8 becomes U+FFFD.
+// JSON returns a JSON text that means the same and has no character that commands a
+// terminal but tabs and line breaks between its values: those that a string may hold as
+// they are, from U+007F on, are escaped. A byte that is no UTF-8 becomes U+FFFD.
 func JSON(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for _, r := range string(text) {
-		if r >= 0x7f && unicode.IsControl(r) {
+		if r >= 0x7f && commands(r) {
 			out = fmt.Appendf(out, `\u%04x`, r)
 			continue
 		}

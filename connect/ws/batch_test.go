@@ -2,11 +2,14 @@ package ws
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
+	"os"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,6 +31,8 @@ type scripted struct {
 	once    sync.Once
 	held    chan struct{} // writes wait until it is closed; nil for none
 	failing error
+
+	deadlines []time.Time
 }
 
 func newScripted(reads ...[]byte) *scripted {
@@ -44,6 +49,13 @@ func (s *scripted) Read(p []byte) (int, error) {
 		s.reads = s.reads[1:]
 	}
 	return n, nil
+}
+
+func (s *scripted) SetWriteDeadline(t time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deadlines = append(s.deadlines, t)
+	return nil
 }
 
 func (s *scripted) Write(p []byte) (int, error) {
@@ -84,6 +96,7 @@ func newOutbox(roomy bool) (*outbox, *scripted) {
 	conn, o := newScripted(), new(outbox)
 	conn.held = open
 	o.init(conn)
+	o.begun = true
 	if roomy {
 		o.room.socket = new(asked)
 		o.room.ask = func(uintptr) { o.room.writable = true }
@@ -154,6 +167,69 @@ func TestWithoutRoomAMessageIsWrittenAside(t *testing.T) {
 	})
 }
 
+func TestTheFirstWriteNeverWaits(t *testing.T) {
+	conn, o := newScripted(), new(outbox)
+	conn.held = open
+	o.init(conn)
+	o.habit.trust = 1
+	send(t, o, "HTTP/1.1 101")
+	assert.Equal(t, []string{"HTTP/1.1 101"}, conn.written(), "its deadline bounds the upgrade")
+}
+
+func TestADeadlineIsForTheCallsThatFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, conn := newOutbox(false)
+		conn.held = make(chan struct{})
+		soon := time.Now().Add(time.Second)
+		o.setDeadline(soon)
+		send(t, o, "waits")
+		synctest.Wait()
+		send(t, o, string(make([]byte, roomBytes)), string(make([]byte, roomBytes)))
+		_, err := o.write(make([]byte, roomBytes))
+		assert.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		assert.Equal(t, soon, time.Now())
+		o.setDeadline(time.Time{})
+		close(conn.held)
+		o.settle()
+		assert.Equal(t, []time.Time{{}, {}}, conn.deadlines, "what waits has none")
+
+		o.setDeadline(soon)
+		_, err = o.write(make([]byte, pieceBytes+1))
+		require.NoError(t, err)
+		assert.Equal(t, soon, conn.deadlines[2])
+		o.stop()
+	})
+}
+
+func TestPingsAndPongsLeaveRoomForWhatWasPromisedIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pong = 125
+		o, conn := newOutbox(false)
+		conn.held = make(chan struct{})
+		send(t, o, "stuck")
+		synctest.Wait()
+		send(t, o, string(make([]byte, 1500)))
+		require.True(t, o.hasRoom(1700))
+		pongs := 0
+		for o.awaitSpare(pong, time.Second) {
+			send(t, o, string(make([]byte, pong)))
+			pongs++
+		}
+		assert.NotZero(t, pongs)
+		send(t, o, string(make([]byte, 1700))) // does not wait
+		o.sent()
+		assert.False(t, o.awaitSpare(pong, time.Second))
+
+		waited := make(chan bool)
+		go func() { waited <- o.awaitSpare(pong, time.Hour) }()
+		synctest.Wait()
+		close(conn.held)
+		assert.True(t, <-waited, "there is room once the peer reads")
+		o.stop()
+		assert.False(t, o.awaitSpare(pong, time.Hour), "and none when it is over")
+	})
+}
+
 func TestAFailedWriteClosesTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
@@ -167,6 +243,30 @@ func TestAFailedWriteClosesTheConnection(t *testing.T) {
 		o.stop()
 		assert.ErrorIs(t, o.failure(), broken, "the first reason stays")
 	})
+}
+
+func TestWhatAPeerSaidBeforeItLeftCanStillBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, left := range []error{syscall.EPIPE, syscall.ECONNRESET} {
+			o, conn := newOutbox(false)
+			conn.failing = os.NewSyscallError("write", left)
+			send(t, o, "lost")
+			synctest.Wait()
+			assert.ErrorIs(t, o.failure(), left)
+			select {
+			case <-conn.closed:
+				t.Error("the connection is closed")
+			default:
+			}
+			o.stop()
+		}
+	})
+}
+
+func TestWhatIsClosedLiesBelowTLS(t *testing.T) {
+	conn, o := newScripted(), new(outbox)
+	o.init(tls.Server(conn, nil))
+	assert.Same(t, conn, o.socket, "to close TLS is to write, which a peer that does not read holds up")
 }
 
 func TestAFailureFreesWhoWaits(t *testing.T) {
@@ -304,15 +404,41 @@ func TestAnInboxReadsAheadWhenMoreHasCome(t *testing.T) {
 	assert.Equal(t, []int{asked, asked, pieceBytes, asked}, conn.asked)
 }
 
-func TestALargeReadIsNotCopied(t *testing.T) {
-	full := make([]byte, pieceBytes)
-	conn, in := newScripted(full, full, full), new(inbox)
-	for range 3 {
-		n, err := in.read(conn, make([]byte, pieceBytes))
+func TestAnErrorComesAfterWhatWasReadAhead(t *testing.T) {
+	full, rest := bytes.Repeat([]byte("f"), 100), bytes.Repeat([]byte("r"), 150)
+	in := new(inbox)
+	conn := &lastRead{newScripted(full, rest)}
+	for i, want := range []struct {
+		text string
+		err  error
+	}{{string(full), nil}, {string(rest[:100]), nil}, {string(rest[100:]), io.EOF}} {
+		p := make([]byte, 100)
+		n, err := in.read(conn, p)
+		assert.Equal(t, want.text, string(p[:n]))
+		assert.Equal(t, want.err, err, "read %d", i)
+	}
+}
+
+// lastRead tells the end together with the last bytes, as crypto/tls may.
+type lastRead struct{ *scripted }
+
+func (l *lastRead) Read(p []byte) (int, error) {
+	n, err := l.scripted.Read(p)
+	if len(l.reads) == 0 {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func TestTheRestOfALargeMessageIsNotCopied(t *testing.T) {
+	large, small := make([]byte, readBufferSize+1), make([]byte, 100)
+	conn, in := newScripted(large, small, large, small), new(inbox)
+	for _, size := range []int{len(large), readBufferSize, len(large), readBufferSize} {
+		_, err := in.read(conn, make([]byte, size))
 		require.NoError(t, err)
-		assert.Equal(t, pieceBytes, n)
 		assert.Nil(t, in.piece)
 	}
+	assert.Equal(t, []int{len(large), readBufferSize, len(large), readBufferSize}, conn.asked, "that it came whole says nothing")
 }
 
 // Whatever is asked for and comes, the stream is what was sent.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // batchConn is a connection on which messages that come close upon each other share
@@ -36,9 +37,22 @@ func batchConnOf(conn net.Conn) *batchConn {
 // Read implements [net.Conn].
 func (c *batchConn) Read(p []byte) (int, error) { return c.in.read(c.Conn, p) }
 
-// Write implements [net.Conn]. What it took may be written later; if that fails, the
-// connection is closed and the next Write returns why.
+// Write implements [net.Conn]. What it took may be written later; if that fails, the next
+// Write returns why.
 func (c *batchConn) Write(p []byte) (int, error) { return c.out.write(p) }
+
+// SetWriteDeadline implements [net.Conn], for calls of Write that come later. What one of
+// them took has no deadline.
+func (c *batchConn) SetWriteDeadline(t time.Time) error {
+	c.out.setDeadline(t)
+	return nil
+}
+
+// SetDeadline implements [net.Conn].
+func (c *batchConn) SetDeadline(t time.Time) error {
+	c.out.setDeadline(t)
+	return c.SetReadDeadline(t)
+}
 
 // pieceBytes is how much at most is read ahead, or waits to be written.
 const pieceBytes = 4 << 10

@@ -1,9 +1,13 @@
 package ws
 
 import (
+	"crypto/tls"
+	"errors"
 	"net"
+	"os"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -16,6 +20,7 @@ import (
 // One goroutine at a time calls write, which package websocket sees to.
 type outbox struct {
 	conn    net.Conn
+	socket  net.Conn // conn, or what is below its TLS: to close that never waits
 	room    room
 	flushes sync.WaitGroup
 
@@ -24,25 +29,51 @@ type outbox struct {
 	piece    *[pieceBytes]byte // nil unless waiting is a part of it
 	waiting  []byte            // what is to be written
 	messages int               // how many those are
+	promised int               // bytes that hasRoom has said may come
+	begun    bool              // something was written
 	due      bool              // a goroutine is on its way to write what waits
 	writing  bool              // that goroutine, or the one that calls write, writes
+	deadline time.Time         // of the next write
 	habit    habit
 	err      error // of a write; all later ones fail with it
 }
 
+// controls is how many bytes a ping and a pong may take that come at the same moment.
+const controls = 256
+
 func (o *outbox) init(conn net.Conn) {
-	o.conn, o.moved.L = conn, &o.mu
+	o.conn, o.socket, o.moved.L = conn, conn, &o.mu
+	if secure, ok := conn.(*tls.Conn); ok {
+		o.socket = secure.NetConn()
+	}
 	o.room.init(conn)
 	o.room.left.Store(roomBytes) // nothing was written yet
 }
 
-// hasRoom reports whether a message of so many bytes does not make write wait, even if a
-// ping or a pong comes before it.
+// hasRoom reports whether a message of so many bytes, if it is what is sent next, does not
+// make write wait.
 func (o *outbox) hasRoom(bytes int) bool {
-	const controls = 256
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.fits(bytes + frameOverhead + controls)
+	o.promised = bytes + frameOverhead
+	return o.fits(o.promised + controls)
+}
+
+// sent takes back what hasRoom has promised.
+func (o *outbox) sent() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.promised = 0
+}
+
+// awaitSpare waits for room for a ping or a pong beside what hasRoom has promised, false
+// if there is none within d: then the peer does not read, and it would tell it nothing.
+func (o *outbox) awaitSpare(bytes int, d time.Duration) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.await(time.Now().Add(d), func() bool {
+		return len(o.waiting)+o.promised+bytes+frameOverhead+controls <= pieceBytes
+	}) == nil
 }
 
 // fits reports whether so many bytes may wait behind what waits.
@@ -50,25 +81,51 @@ func (o *outbox) fits(bytes int) bool {
 	return bytes <= roomBytes && len(o.waiting)+bytes <= pieceBytes
 }
 
+// setDeadline bounds the calls of write that follow, but not what waits from earlier ones.
+func (o *outbox) setDeadline(t time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.deadline = t
+}
+
+// await waits until met, unless a write fails or the deadline passes first; a zero one
+// never does.
+func (o *outbox) await(deadline time.Time, met func() bool) error {
+	if o.err == nil && !met() && !deadline.IsZero() {
+		defer time.AfterFunc(time.Until(deadline), o.wake).Stop()
+	}
+	for o.err == nil && !met() {
+		if !deadline.IsZero() && !time.Now().Before(deadline) {
+			return os.ErrDeadlineExceeded
+		}
+		o.moved.Wait()
+	}
+	return o.err
+}
+
+// wake makes those who wait look at the clock.
+func (o *outbox) wake() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.moved.Broadcast()
+}
+
 // write writes p, or lets it wait if it fits.
 func (o *outbox) write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	fits := o.fits(len(p))
-	for ; o.writing && !fits && o.err == nil; fits = o.fits(len(p)) {
-		o.moved.Wait()
+	if err := o.await(o.deadline, func() bool { return !o.writing || o.fits(len(p)) }); err != nil {
+		return 0, err
 	}
-	switch {
-	case o.err != nil:
-		return 0, o.err
-	case fits && (o.due || o.habit.waits() || !o.room.has(len(p))):
+	if o.begun && o.fits(len(p)) && (o.due || o.habit.waits() || !o.room.has(len(p))) {
 		o.add(p)
 		return len(p), nil
 	}
-	if len(o.waiting) > 0 && o.putWaiting() != nil {
+	o.begun = true
+	if len(o.waiting) > 0 && o.putWaiting(o.deadline) != nil {
 		return 0, o.err
 	}
-	return o.put(p)
+	return o.put(p, o.deadline)
 }
 
 // add lets p wait.
@@ -100,29 +157,38 @@ func (o *outbox) flushOnce() bool {
 	defer o.mu.Unlock()
 	if len(o.waiting) > 0 && !o.writing {
 		o.habit.learn(o.messages)
-		if o.putWaiting() != nil {
-			o.conn.Close() // who reads finds out
+		if err := o.putWaiting(time.Time{}); err != nil && !gone(err) {
+			o.socket.Close() // so that who reads finds out
 		}
 	}
 	o.due = len(o.waiting) > 0 && o.err == nil && !o.writing
 	return o.due
 }
 
+// gone reports whether a write failed because the peer has left. Who reads finds that out
+// after what the peer has sent before.
+func gone(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
+}
+
 // putWaiting writes what waits. More may wait when it returns.
-func (o *outbox) putWaiting() error {
+func (o *outbox) putWaiting(deadline time.Time) error {
 	piece, waiting := o.piece, o.waiting
 	o.piece, o.waiting, o.messages = nil, nil, 0
-	_, err := o.put(waiting)
+	_, err := o.put(waiting, deadline)
 	pieces.Put(piece)
 	return err
 }
 
 // put writes p. The mutex is not held meanwhile.
-func (o *outbox) put(p []byte) (int, error) {
+func (o *outbox) put(p []byte, deadline time.Time) (int, error) {
 	o.room.spend(len(p))
 	o.writing = true
 	o.mu.Unlock()
-	n, err := o.conn.Write(p)
+	n, err := 0, o.conn.SetWriteDeadline(deadline)
+	if err == nil {
+		n, err = o.conn.Write(p)
+	}
 	o.mu.Lock()
 	o.writing = false
 	if err != nil && o.err == nil {
@@ -137,13 +203,9 @@ func (o *outbox) put(p []byte) (int, error) {
 func (o *outbox) settle() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.waiting) == 0 && !o.writing {
-		return
-	}
-	enough := time.AfterFunc(closeGrace, func() { o.conn.Close() })
-	defer enough.Stop()
-	for o.err == nil && (len(o.waiting) > 0 || o.writing) {
-		o.moved.Wait()
+	idle := func() bool { return len(o.waiting) == 0 && !o.writing }
+	if o.await(time.Now().Add(closeGrace), idle) != nil {
+		o.socket.Close()
 	}
 }
 

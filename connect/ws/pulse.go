@@ -22,7 +22,7 @@ const (
 type pulse struct {
 	conn     *websocket.Conn
 	interval time.Duration // 0 when nothing is watched
-	spend    func(bytes int)
+	room     admitter
 	controls sync.WaitGroup
 
 	ponging atomic.Bool
@@ -33,10 +33,14 @@ type pulse struct {
 	timer   *time.Timer
 }
 
-// start begins to watch. Zero means the default interval, a negative one none. Spend is
-// told of what is written.
-func (p *pulse) start(conn *websocket.Conn, interval time.Duration, spend func(bytes int)) {
-	p.conn, p.interval, p.spend = conn, max(interval, 0), spend
+// admitter has room for a ping or a pong, or none within d.
+type admitter interface {
+	admit(bytes int, d time.Duration) bool
+}
+
+// start begins to watch. Zero means the default interval, a negative one none.
+func (p *pulse) start(conn *websocket.Conn, interval time.Duration, room admitter) {
+	p.conn, p.interval, p.room = conn, max(interval, 0), room
 	if interval == 0 {
 		p.interval = defaultPingInterval
 	}
@@ -78,8 +82,9 @@ func (p *pulse) beat() {
 		return
 	}
 	defer p.controls.Done()
-	p.spend(0)
-	_ = p.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(min(p.interval, controlTimeout)))
+	if wait := min(p.interval, controlTimeout); p.room.admit(0, wait) {
+		_ = p.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(wait))
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.stopped {
@@ -99,7 +104,9 @@ func (p *pulse) pong(text string) {
 	go func() {
 		defer p.controls.Done()
 		defer p.ponging.Store(false)
-		p.spend(len(text))
+		if !p.room.admit(len(text), controlTimeout) {
+			return
+		}
 		_ = p.conn.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(controlTimeout))
 	}()
 }

@@ -1,6 +1,7 @@
 package ws
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func newTransport(conn *websocket.Conn, interval time.Duration) *Transport {
 	if t.batch == nil {
 		t.room.init(conn.NetConn())
 	}
-	t.pulse.start(conn, interval, t.spend)
+	t.pulse.start(conn, interval, t)
 	return t
 }
 
@@ -55,7 +56,8 @@ func newTransport(conn *websocket.Conn, interval time.Duration) *Transport {
 func (t *Transport) Conn() *websocket.Conn { return t.conn }
 
 // Send writes one binary message. A small one may be written a moment after Send has
-// returned, together with others that come close upon it; if that fails, Recv says so.
+// returned, together with others that come close upon it; if that fails, Recv or the next
+// Send says so.
 // A deadline of ctx bounds the write; a session also closes the transport when a write
 // takes too long.
 func (t *Transport) Send(ctx context.Context, frame []byte) error {
@@ -71,16 +73,22 @@ func (t *Transport) HasRoom(bytes int) bool {
 	return t.room.has(bytes)
 }
 
-// spend counts what is about to be written, which a batchConn does by itself.
-func (t *Transport) spend(bytes int) {
-	if t.batch == nil {
-		t.room.spend(bytes)
+// admit asks for room for a ping or a pong, false if there is none within d.
+func (t *Transport) admit(bytes int, d time.Duration) bool {
+	if t.batch != nil {
+		return t.batch.out.awaitSpare(bytes, d)
 	}
+	t.room.spend(bytes)
+	return true
 }
 
 // SendMessage is Send for a relay, which keeps the kind of a message that it passes on.
 func (t *Transport) SendMessage(ctx context.Context, frame []byte, binary bool) error {
-	t.spend(len(frame))
+	if t.batch != nil {
+		defer t.batch.out.sent()
+	} else {
+		t.room.spend(len(frame))
+	}
 	deadline, _ := ctx.Deadline() // none lifts that of an earlier Send
 	if err := t.conn.SetWriteDeadline(deadline); err != nil {
 		return err
@@ -125,8 +133,8 @@ func (t *Transport) read(message io.Reader, err error) ([]byte, error) {
 }
 
 func (t *Transport) readError(err error) error {
-	if errors.Is(err, net.ErrClosed) && t.batch != nil && t.batch.out.failure() != nil {
-		return t.batch.out.failure() // which closed the connection
+	if errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) {
+		return cmp.Or(t.writeError(), err) // which may be why it was closed
 	}
 	switch {
 	case websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway, websocket.CloseNoStatusReceived):
@@ -138,6 +146,14 @@ func (t *Transport) readError(err error) error {
 	default:
 		return err
 	}
+}
+
+// writeError is why an earlier message could not be written, if one could not.
+func (t *Transport) writeError() error {
+	if t.batch == nil {
+		return nil
+	}
+	return t.batch.out.failure()
 }
 
 func isTimeout(err error) bool {
@@ -182,16 +198,17 @@ func (t *Transport) Finish() error {
 
 // stop waits for the goroutines of a connection that is closed.
 func (t *Transport) stop() {
-	t.pulse.stop()
 	if t.batch != nil {
 		t.batch.out.stop()
 	}
+	t.pulse.stop()
 }
 
 func (t *Transport) goodbye(status int) error {
 	text := websocket.FormatCloseMessage(status, "")
 	err := t.conn.WriteControl(websocket.CloseMessage, text, time.Now().Add(closeGrace))
-	if err == nil && t.batch != nil {
+	said := err == nil || errors.Is(err, websocket.ErrCloseSent) // by package websocket
+	if said && t.batch != nil {
 		t.batch.out.settle()
 	}
 	return err

@@ -331,3 +331,43 @@ func TestProtocolFaults(t *testing.T) {
 		})
 	}
 }
+
+func TestAPeerThatSaysGoodbyeStillGetsItsAnswers(t *testing.T) {
+	const rounds, messages = 10, 200
+	url, transports := newTransportServer(t, nil)
+	for range rounds {
+		peer, _, err := websocket.DefaultDialer.DialContext(t.Context(), url, nil)
+		require.NoError(t, err)
+		host := soon(t, transports)
+		var ends sync.WaitGroup
+		ends.Go(func() {
+			defer host.Close()
+			for {
+				message, err := host.Recv(t.Context())
+				if err != nil {
+					return
+				}
+				if !assert.NoError(t, host.Send(t.Context(), message)) {
+					return
+				}
+			}
+		})
+		ends.Go(func() {
+			for range messages {
+				assert.NoError(t, sendBinary(peer, []byte("asked")))
+			}
+			goodbye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+			assert.NoError(t, peer.WriteControl(websocket.CloseMessage, goodbye, time.Now().Add(time.Minute)))
+		})
+		answers := 0
+		for err == nil {
+			if _, _, err = peer.ReadMessage(); err == nil {
+				answers++
+			}
+		}
+		assert.Equal(t, messages, answers)
+		assert.True(t, websocket.IsCloseError(err, websocket.CloseNormalClosure), "and a goodbye: %v", err)
+		ends.Wait()
+		peer.Close()
+	}
+}

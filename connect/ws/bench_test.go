@@ -35,29 +35,28 @@ func BenchmarkInvoke(b *testing.B) {
 	}
 }
 
-// sessionsInFlight is how many calls there are at once over all sessions.
-const sessionsInFlight = 16
-
 // BenchmarkSessions makes each call at another session, and reports as "of-one-session"
 // what it costs by that of a call at always the same one.
 func BenchmarkSessions(b *testing.B) {
 	apps := openSessions(b, 1000)
 	for _, n := range []int{1, 100, 1000} {
-		b.Run(fmt.Sprintf("ws/sessions=%d", n), func(b *testing.B) {
-			benchtest.Invokes(b, benchtest.Echo(b, echoTool, small, sessionsInFlight, apps[:n]...))
-			among := amongSessions(apps[:n])
-			among.N = min(b.N, 4000)
-			work, _, err := among.Run(b.Context())
-			require.NoError(b, err)
-			b.ReportMetric(1/work.OfFloor, "of-one-session")
-		})
+		for _, inFlight := range []int{1, 16} {
+			b.Run(fmt.Sprintf("ws/sessions=%d/inflight=%d", n, inFlight), func(b *testing.B) {
+				benchtest.Invokes(b, benchtest.Echo(b, echoTool, small, inFlight, apps[:n]...))
+				among := amongSessions(apps[:n], inFlight)
+				among.N = min(b.N, 4000)
+				work, _, err := among.Run(b.Context())
+				require.NoError(b, err)
+				b.ReportMetric(1/work.OfFloor, "of-one-session")
+			})
+		}
 	}
 }
 
 // amongSessions is the contest between calls at all sessions and at one.
-func amongSessions(apps []bench.Invoker) bench.Contest {
+func amongSessions(apps []bench.Invoker, inFlight int) bench.Contest {
 	return bench.Contest{
-		Load: bench.Load{InFlight: sessionsInFlight},
+		Load: bench.Load{InFlight: inFlight},
 		Work: bench.Invoke(echoTool, small, apps...), Floor: bench.Invoke(echoTool, small, apps[0]),
 	}
 }

@@ -201,6 +201,54 @@ func TestADeadlineIsForTheCallsThatFollow(t *testing.T) {
 	})
 }
 
+func TestOneWithADeadlineDoesNotWriteWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, conn := newOutbox(false)
+		conn.held = make(chan struct{})
+		send(t, o, "stuck")
+		synctest.Wait()
+		send(t, o, string(make([]byte, roomBytes)), string(make([]byte, roomBytes)))
+		o.setDeadline(time.Now().Add(time.Hour))
+		sent := make(chan error)
+		go func() {
+			_, err := o.write(make([]byte, roomBytes))
+			sent <- err
+		}()
+		synctest.Wait()
+		close(conn.held)
+		require.NoError(t, <-sent)
+		o.settle()
+		for _, deadline := range conn.deadlines {
+			assert.Zero(t, deadline)
+		}
+		o.stop()
+	})
+}
+
+func TestWhatHasNoRoomKeepsNobodyAway(t *testing.T) {
+	o, _ := newOutbox(true)
+	assert.False(t, o.hasRoom(96<<20))
+	assert.True(t, o.awaitSpare(125, time.Nanosecond), "pings go between the pieces of a large message")
+	assert.True(t, o.hasRoom(roomBytes-frameOverhead-controls))
+	assert.False(t, o.hasRoom(roomBytes))
+	assert.Zero(t, o.promised, "a promise is for the next message")
+}
+
+func TestAConnectionThatIsClosedWritesWhatWaitsFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn := newScripted()
+		conn.held = open
+		c := newBatchConn(conn)
+		c.out.begun = true
+		_, err := c.Write([]byte("last words"))
+		require.NoError(t, err)
+		require.NoError(t, c.Close())
+		assert.Equal(t, []string{"last words"}, conn.written())
+		assert.Same(t, conn, c.NetConn())
+		c.out.stop()
+	})
+}
+
 func TestPingsAndPongsLeaveRoomForWhatWasPromisedIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pong = 125

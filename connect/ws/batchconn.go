@@ -34,6 +34,29 @@ func batchConnOf(conn net.Conn) *batchConn {
 	return c
 }
 
+// socketOf returns what lies below TLS and a batchConn: to close that never waits.
+func socketOf(conn net.Conn) net.Conn {
+	for {
+		switch c := conn.(type) {
+		case *batchConn:
+			conn = c.Conn
+		case *tls.Conn:
+			conn = c.NetConn()
+		default:
+			return conn
+		}
+	}
+}
+
+// NetConn returns the connection below.
+func (c *batchConn) NetConn() net.Conn { return c.Conn }
+
+// Close implements [net.Conn]: what waits is written first, if the peer reads.
+func (c *batchConn) Close() error {
+	c.out.settle()
+	return c.Conn.Close()
+}
+
 // Read implements [net.Conn].
 func (c *batchConn) Read(p []byte) (int, error) { return c.in.read(c.Conn, p) }
 

@@ -1,7 +1,6 @@
 package ws
 
 import (
-	"crypto/tls"
 	"errors"
 	"net"
 	"os"
@@ -20,7 +19,7 @@ import (
 // One goroutine at a time calls write, which package websocket sees to.
 type outbox struct {
 	conn    net.Conn
-	socket  net.Conn // conn, or what is below its TLS: to close that never waits
+	socket  net.Conn // what is below conn
 	room    room
 	flushes sync.WaitGroup
 
@@ -42,10 +41,7 @@ type outbox struct {
 const controls = 256
 
 func (o *outbox) init(conn net.Conn) {
-	o.conn, o.socket, o.moved.L = conn, conn, &o.mu
-	if secure, ok := conn.(*tls.Conn); ok {
-		o.socket = secure.NetConn()
-	}
+	o.conn, o.socket, o.moved.L = conn, socketOf(conn), &o.mu
 	o.room.init(conn)
 	o.room.left.Store(roomBytes) // nothing was written yet
 }
@@ -55,8 +51,11 @@ func (o *outbox) init(conn net.Conn) {
 func (o *outbox) hasRoom(bytes int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.promised = bytes + frameOverhead
-	return o.fits(o.promised + controls)
+	o.promised = 0
+	if need := bytes + frameOverhead; o.fits(need + controls) {
+		o.promised = need
+	}
+	return o.promised > 0
 }
 
 // sent takes back what hasRoom has promised.
@@ -114,7 +113,10 @@ func (o *outbox) wake() {
 func (o *outbox) write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := o.await(o.deadline, func() bool { return !o.writing || o.fits(len(p)) }); err != nil {
+	// One with a deadline does not write what waits, for which that is not meant.
+	patient := o.deadline.IsZero()
+	turn := func() bool { return o.fits(len(p)) || !o.writing && (patient || len(o.waiting) == 0) }
+	if err := o.await(o.deadline, turn); err != nil {
 		return 0, err
 	}
 	if o.begun && o.fits(len(p)) && (o.due || o.habit.waits() || !o.room.has(len(p))) {
@@ -122,7 +124,7 @@ func (o *outbox) write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	o.begun = true
-	if len(o.waiting) > 0 && o.putWaiting(o.deadline) != nil {
+	if len(o.waiting) > 0 && o.putWaiting() != nil {
 		return 0, o.err
 	}
 	return o.put(p, o.deadline)
@@ -157,7 +159,7 @@ func (o *outbox) flushOnce() bool {
 	defer o.mu.Unlock()
 	if len(o.waiting) > 0 && !o.writing {
 		o.habit.learn(o.messages)
-		if err := o.putWaiting(time.Time{}); err != nil && !gone(err) {
+		if err := o.putWaiting(); err != nil && !gone(err) {
 			o.socket.Close() // so that who reads finds out
 		}
 	}
@@ -171,11 +173,11 @@ func gone(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// putWaiting writes what waits. More may wait when it returns.
-func (o *outbox) putWaiting(deadline time.Time) error {
+// putWaiting writes what waits, whatever time it takes. More may wait when it returns.
+func (o *outbox) putWaiting() error {
 	piece, waiting := o.piece, o.waiting
 	o.piece, o.waiting, o.messages = nil, nil, 0
-	_, err := o.put(waiting, deadline)
+	_, err := o.put(waiting, time.Time{})
 	pieces.Put(piece)
 	return err
 }

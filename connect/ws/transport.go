@@ -52,7 +52,8 @@ func newTransport(conn *websocket.Conn, interval time.Duration) *Transport {
 }
 
 // Conn returns the connection, for a protocol that is not SPOKE. It takes the place of
-// the transport, which must not be used any more.
+// the transport, which must not be used any more. What its NetConn returns has a NetConn
+// of its own, for the network's connection or that of TLS.
 func (t *Transport) Conn() *websocket.Conn { return t.conn }
 
 // Send writes one binary message. A small one may be written a moment after Send has
@@ -174,9 +175,8 @@ func (t *Transport) Postpone() error { return t.closeWith(websocket.CloseTryAgai
 
 func (t *Transport) closeWith(status int) error {
 	t.once.Do(func() {
-		_ = t.goodbye(status)
-		t.err = t.conn.Close()
-		t.stop()
+		t.goodbye(status)
+		t.hangUp()
 	})
 	return t.err
 }
@@ -185,39 +185,50 @@ func (t *Transport) closeWith(status int) error {
 // read what was sent before and to hang up.
 func (t *Transport) Finish() error {
 	t.once.Do(func() {
-		if t.goodbye(websocket.CloseNormalClosure) == nil {
-			linger(t.conn.NetConn())
+		if t.goodbye(websocket.CloseNormalClosure) {
+			t.linger()
 		}
-		if t.err = t.conn.Close(); errors.Is(t.err, net.ErrClosed) {
-			t.err = nil // linger lost its patience
-		}
-		t.stop()
+		t.hangUp()
 	})
 	return t.err
 }
 
-// stop waits for the goroutines of a connection that is closed.
-func (t *Transport) stop() {
+// goodbye says goodbye, false if it was said before or the peer does not read; then the
+// connection is closed.
+func (t *Transport) goodbye(status int) bool {
+	text := websocket.FormatCloseMessage(status, "")
+	err := t.conn.WriteControl(websocket.CloseMessage, text, time.Now().Add(closeGrace))
+	switch {
+	case err != nil && !errors.Is(err, websocket.ErrCloseSent):
+		t.abort()
+	case t.batch != nil:
+		t.batch.out.settle()
+	}
+	return err == nil
+}
+
+// abort closes the connection without a word, and without waiting.
+func (t *Transport) abort() { socketOf(t.conn.NetConn()).Close() }
+
+// hangUp closes the connection and waits for its goroutines. TLS says goodbye as well,
+// and has a moment for it.
+func (t *Transport) hangUp() {
+	defer time.AfterFunc(closeGrace, t.abort).Stop()
+	if t.err = t.conn.Close(); errors.Is(t.err, net.ErrClosed) {
+		t.err = nil // by abort
+	}
 	if t.batch != nil {
 		t.batch.out.stop()
 	}
 	t.pulse.stop()
 }
 
-func (t *Transport) goodbye(status int) error {
-	text := websocket.FormatCloseMessage(status, "")
-	err := t.conn.WriteControl(websocket.CloseMessage, text, time.Now().Add(closeGrace))
-	said := err == nil || errors.Is(err, websocket.ErrCloseSent) // by package websocket
-	if said && t.batch != nil {
-		t.batch.out.settle()
-	}
-	return err
-}
-
-// linger ends our half of a connection and waits until the peer ends the other one. To
-// close while the peer's data is unread would reset the connection, and take with it
-// what the peer has not read yet.
-func linger(conn net.Conn) {
+// linger ends our half of a connection and waits until the peer ends the other one, for a
+// moment. To close while the peer's data is unread would reset the connection, and take
+// with it what the peer has not read yet.
+func (t *Transport) linger() {
+	defer time.AfterFunc(closeGrace, t.abort).Stop()
+	conn := t.conn.NetConn()
 	if c, ok := conn.(*batchConn); ok {
 		conn = c.Conn // all is written, and c has a reader already
 	}
@@ -225,8 +236,6 @@ func linger(conn net.Conn) {
 	if !ok || half.CloseWrite() != nil {
 		return
 	}
-	enough := time.AfterFunc(closeGrace, func() { conn.Close() })
-	defer enough.Stop()
 	var rest [512]byte // io.Copy takes more, for as long as the peer takes
 	for err := error(nil); err == nil; {
 		_, err = conn.Read(rest[:])

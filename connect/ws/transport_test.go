@@ -371,3 +371,41 @@ func TestAPeerThatSaysGoodbyeStillGetsItsAnswers(t *testing.T) {
 		peer.Close()
 	}
 }
+
+func TestCloseDoesNotWaitLongForAPeerThatDoesNotRead(t *testing.T) {
+	for name, end := range map[string]func(*ws.Transport) error{
+		"Close": (*ws.Transport).Close, "Finish": (*ws.Transport).Finish,
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachRaw(t, func(t *testing.T, transport *ws.Transport, _ *websocket.Conn) {
+				for message := make([]byte, 1000); transport.HasRoom(len(message)); {
+					require.NoError(t, transport.Send(t.Context(), message))
+				}
+				began := time.Now()
+				require.NoError(t, end(transport))
+				assert.Less(t, time.Since(began), 10*time.Second)
+			})
+		})
+	}
+}
+
+func TestWhatWasSentOverItsConnectionArrives(t *testing.T) {
+	eachRaw(t, func(t *testing.T, transport *ws.Transport, raw *websocket.Conn) {
+		const messages = 300
+		conn := transport.Conn()
+		for range messages {
+			require.NoError(t, sendBinary(conn, []byte("another protocol's")))
+		}
+		goodbye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+		require.NoError(t, conn.WriteControl(websocket.CloseMessage, goodbye, time.Now().Add(time.Minute)))
+		require.NoError(t, conn.Close())
+		arrived, err := 0, error(nil)
+		for err == nil {
+			if _, _, err = raw.ReadMessage(); err == nil {
+				arrived++
+			}
+		}
+		assert.Equal(t, messages, arrived)
+		assert.True(t, websocket.IsCloseError(err, websocket.CloseNormalClosure), "and the goodbye: %v", err)
+	})
+}

@@ -58,15 +58,15 @@ func (t *Transport) Conn() *websocket.Conn { return t.conn }
 
 // Send writes one binary message. A small one may be written a moment after Send has
 // returned, together with others that come close upon it; if that fails, Recv or the next
-// Send says so.
-// A deadline of ctx bounds the write; a session also closes the transport when a write
-// takes too long.
+// Send says so. A deadline of ctx bounds the call; a session also closes the transport
+// when one takes too long.
 func (t *Transport) Send(ctx context.Context, frame []byte) error {
 	return t.SendMessage(ctx, frame, true)
 }
 
-// HasRoom implements [connect.RoomChecker]. It is true for short messages on a socket of
-// a Unix system that can be written to.
+// HasRoom implements [connect.RoomChecker]. It is true for short messages unless the peer
+// reads so little that kilobytes wait to be written; after [New], on a socket of a Unix
+// system that can be written to.
 func (t *Transport) HasRoom(bytes int) bool {
 	if t.batch != nil {
 		return t.batch.out.hasRoom(bytes)

@@ -2,8 +2,17 @@ package ws_test
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
+	"github.com/gorilla/websocket"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/spoke-peer/spoke-go/connect"
+	"github.com/spoke-peer/spoke-go/connect/ws"
 	"github.com/spoke-peer/spoke-go/internal/bench"
 	"github.com/spoke-peer/spoke-go/internal/bench/benchtest"
 )
@@ -15,6 +24,7 @@ const (
 	leastOfFloorAt16 = 0.65
 	leastOfFloorAt64 = 0.68
 	mostP50OfFloor   = 2.5
+	leastOfUnshared  = 1.05 // with 64 in flight, by messages that are each written alone
 	leastOfHandshake = 0.18
 
 	mostObjects = 14.0    // of a small round trip, both sides together
@@ -52,6 +62,43 @@ func TestGuardASessionIsNotFarFromTheCostOfItsSignatures(t *testing.T) {
 			return ofFloor(t, app, 1, guardCalls/3).P50OfFloor, nil
 		})
 	})
+}
+
+func TestGuardMessagesThatShareWritesAreFaster(t *testing.T) {
+	benchtest.Guarded(t)
+	app, _ := newHandled(t, serverConfig(), nil).dial(t, dialConfig())
+	defer hangUp(t, app.Session)
+	c := bench.Contest{
+		Load: bench.Load{InFlight: 64},
+		Work: bench.Invoke(echoTool, small, app), Floor: bench.Invoke(echoTool, small, unshared(t)),
+	}
+	benchtest.AtLeast(t, leastOfUnshared, func() (float64, error) {
+		return outcomeOf(t, c, guardCalls).OfFloor, nil
+	})
+}
+
+// unshared returns a session over connections that package websocket opened by itself.
+func unshared(t *testing.T) *connect.RemoteAdapter {
+	t.Helper()
+	hosts := make(chan *connect.Responder, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := new(websocket.Upgrader).Upgrade(w, r, nil)
+		if !assert.NoError(t, err) {
+			return
+		}
+		host, err := connect.Accept(context.Background(), ws.New(conn), responderConfig())
+		if assert.NoError(t, err) {
+			hosts <- host
+		}
+	}))
+	t.Cleanup(s.Close)
+	conn, _, err := websocket.DefaultDialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(s.URL, "http"), nil)
+	require.NoError(t, err)
+	app, err := connect.Dial(t.Context(), ws.New(conn), dialConfig())
+	require.NoError(t, err)
+	host := soon(t, hosts)
+	t.Cleanup(func() { hangUp(t, app.Session); waitOf(t, host.Session) })
+	return app
 }
 
 func ofFloor(t *testing.T, app bench.Invoker, inFlight, calls int) bench.Result {

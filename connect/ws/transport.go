@@ -175,7 +175,7 @@ func (t *Transport) Postpone() error { return t.closeWith(websocket.CloseTryAgai
 
 func (t *Transport) closeWith(status int) error {
 	t.once.Do(func() {
-		t.goodbye(status)
+		_ = t.goodbye(status)
 		t.hangUp()
 	})
 	return t.err
@@ -185,7 +185,7 @@ func (t *Transport) closeWith(status int) error {
 // read what was sent before and to hang up.
 func (t *Transport) Finish() error {
 	t.once.Do(func() {
-		if t.goodbye(websocket.CloseNormalClosure) {
+		if t.goodbye(websocket.CloseNormalClosure) == nil {
 			t.linger()
 		}
 		t.hangUp()
@@ -193,18 +193,9 @@ func (t *Transport) Finish() error {
 	return t.err
 }
 
-// goodbye says goodbye, false if it was said before or the peer does not read; then the
-// connection is closed.
-func (t *Transport) goodbye(status int) bool {
+func (t *Transport) goodbye(status int) error {
 	text := websocket.FormatCloseMessage(status, "")
-	err := t.conn.WriteControl(websocket.CloseMessage, text, time.Now().Add(closeGrace))
-	switch {
-	case err != nil && !errors.Is(err, websocket.ErrCloseSent):
-		t.abort()
-	case t.batch != nil:
-		t.batch.out.settle()
-	}
-	return err == nil
+	return t.conn.WriteControl(websocket.CloseMessage, text, time.Now().Add(closeGrace))
 }
 
 // abort closes the connection without a word, and without waiting.
@@ -230,7 +221,8 @@ func (t *Transport) linger() {
 	defer time.AfterFunc(closeGrace, t.abort).Stop()
 	conn := t.conn.NetConn()
 	if c, ok := conn.(*batchConn); ok {
-		conn = c.Conn // all is written, and c has a reader already
+		c.out.settle()
+		conn = c.Conn // c has a reader already
 	}
 	half, ok := conn.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {

@@ -359,12 +359,7 @@ func TestAPeerThatSaysGoodbyeStillGetsItsAnswers(t *testing.T) {
 			goodbye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
 			assert.NoError(t, peer.WriteControl(websocket.CloseMessage, goodbye, time.Now().Add(time.Minute)))
 		})
-		answers := 0
-		for err == nil {
-			if _, _, err = peer.ReadMessage(); err == nil {
-				answers++
-			}
-		}
+		answers, err := countMessages(peer)
 		assert.Equal(t, messages, answers)
 		assert.True(t, websocket.IsCloseError(err, websocket.CloseNormalClosure), "and a goodbye: %v", err)
 		ends.Wait()
@@ -389,23 +384,39 @@ func TestCloseDoesNotWaitLongForAPeerThatDoesNotRead(t *testing.T) {
 	}
 }
 
-func TestWhatWasSentOverItsConnectionArrives(t *testing.T) {
-	eachRaw(t, func(t *testing.T, transport *ws.Transport, raw *websocket.Conn) {
-		const messages = 300
-		conn := transport.Conn()
-		for range messages {
-			require.NoError(t, sendBinary(conn, []byte("another protocol's")))
+func TestWhatWasSentArrivesBeforeTheEnd(t *testing.T) {
+	for name, end := range map[string]func(*ws.Transport) error{
+		"Close": (*ws.Transport).Close, "Finish": (*ws.Transport).Finish,
+		"the end of another protocol": func(transport *ws.Transport) error {
+			goodbye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+			err := transport.Conn().WriteControl(websocket.CloseMessage, goodbye, time.Now().Add(time.Minute))
+			return errors.Join(err, transport.Conn().Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachRaw(t, func(t *testing.T, transport *ws.Transport, raw *websocket.Conn) {
+				const messages = 300
+				for range messages {
+					require.NoError(t, transport.Send(t.Context(), []byte("some")))
+				}
+				ended := make(chan error, 1)
+				go func() { ended <- end(transport) }()
+				arrived, err := countMessages(raw)
+				assert.Equal(t, messages, arrived)
+				assert.True(t, websocket.IsCloseError(err, websocket.CloseNormalClosure), "and the goodbye: %v", err)
+				raw.Close()
+				assert.NoError(t, soon(t, ended))
+			})
+		})
+	}
+}
+
+// countMessages reads messages until there are no more, and tells why.
+func countMessages(conn *websocket.Conn) (n int, err error) {
+	for {
+		if _, _, err = conn.ReadMessage(); err != nil {
+			return n, err
 		}
-		goodbye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
-		require.NoError(t, conn.WriteControl(websocket.CloseMessage, goodbye, time.Now().Add(time.Minute)))
-		require.NoError(t, conn.Close())
-		arrived, err := 0, error(nil)
-		for err == nil {
-			if _, _, err = raw.ReadMessage(); err == nil {
-				arrived++
-			}
-		}
-		assert.Equal(t, messages, arrived)
-		assert.True(t, websocket.IsCloseError(err, websocket.CloseNormalClosure), "and the goodbye: %v", err)
-	})
+		n++
+	}
 }

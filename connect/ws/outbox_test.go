@@ -2,13 +2,10 @@ package ws
 
 import (
 	"bytes"
-	"crypto/tls"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
-	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -17,78 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// scripted is a connection whose reads return what a test prepared, and whose writes it
-// counts and can hold.
-type scripted struct {
-	net.Conn
-	reads [][]byte
-	asked []int // how long the buffers of the reads were
-
-	mu      sync.Mutex
-	writes  [][]byte
-	closed  chan struct{}
-	once    sync.Once
-	held    chan struct{} // writes wait until it is closed; nil for none
-	failing error
-
-	deadlines []time.Time
-}
-
-func newScripted(reads ...[]byte) *scripted {
-	return &scripted{reads: reads, closed: make(chan struct{})}
-}
-
-func (s *scripted) Read(p []byte) (int, error) {
-	s.asked = append(s.asked, len(p))
-	if len(s.reads) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, s.reads[0])
-	if s.reads[0] = s.reads[0][n:]; len(s.reads[0]) == 0 {
-		s.reads = s.reads[1:]
-	}
-	return n, nil
-}
-
-func (s *scripted) SetWriteDeadline(t time.Time) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.deadlines = append(s.deadlines, t)
-	return nil
-}
-
-func (s *scripted) Write(p []byte) (int, error) {
-	select {
-	case <-s.held:
-	case <-s.closed:
-		return 0, net.ErrClosed
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.failing != nil {
-		return 0, s.failing
-	}
-	s.writes = append(s.writes, bytes.Clone(p))
-	return len(p), nil
-}
-
-func (s *scripted) Close() error {
-	s.once.Do(func() { close(s.closed) })
-	return nil
-}
-
-// written returns what was written so far, a text for each write.
-func (s *scripted) written() (texts []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, text := range s.writes {
-		texts = append(texts, string(text))
-	}
-	return texts
-}
-
-var open = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // newOutbox returns an outbox over a connection that takes everything, roomy or not as
 // far as it can tell.
@@ -113,10 +38,25 @@ func send(t *testing.T, o *outbox, texts ...string) {
 	}
 }
 
+// stuckOutbox returns an outbox in a bubble that writes a message which the peer does not
+// read until the test closes conn.held.
+func stuckOutbox(t *testing.T) (*outbox, *scripted) {
+	t.Helper()
+	o, conn := newOutbox(false)
+	conn.held = make(chan struct{})
+	send(t, o, "stuck")
+	synctest.Wait()
+	return o, conn
+}
+
+// full are messages that fill an outbox.
+var full = []string{string(make([]byte, roomBytes)), string(make([]byte, roomBytes))}
+
 func TestAMessageAloneIsWrittenAtOnce(t *testing.T) {
 	o, conn := newOutbox(true)
 	send(t, o, "one", "two")
 	assert.Equal(t, []string{"one", "two"}, conn.written())
+	assert.Zero(t, o.room.socket.(*asked).times, "a new socket has room")
 }
 
 func TestMessagesThatComeCloseAreWrittenAtOnce(t *testing.T) {
@@ -138,11 +78,8 @@ func TestMessagesThatComeCloseAreWrittenAtOnce(t *testing.T) {
 
 func TestWithoutRoomAMessageIsWrittenAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, conn := newOutbox(false)
-		conn.held = make(chan struct{})
+		o, conn := stuckOutbox(t)
 		message := string(make([]byte, 1000))
-		send(t, o, message)
-		synctest.Wait() // it is being written
 		sent := 0
 		for ; o.hasRoom(len(message)); sent++ {
 			send(t, o, message)
@@ -162,7 +99,7 @@ func TestWithoutRoomAMessageIsWrittenAside(t *testing.T) {
 		synctest.Wait()
 		assert.True(t, released)
 		assert.True(t, o.hasRoom(len(message)))
-		assert.Equal(t, (1+sent)*1000+len("pingpong")+1500, len(bytes.Join(conn.writes, nil)))
+		assert.Equal(t, len("stuck")+sent*1000+len("pingpong")+1500, len(bytes.Join(conn.writes, nil)))
 		o.stop()
 	})
 }
@@ -178,13 +115,13 @@ func TestTheFirstWriteNeverWaits(t *testing.T) {
 
 func TestADeadlineIsForTheCallsThatFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		soon := time.Now().Add(time.Second)
 		o, conn := newOutbox(false)
 		conn.held = make(chan struct{})
-		soon := time.Now().Add(time.Second)
 		o.setDeadline(soon)
 		send(t, o, "waits")
 		synctest.Wait()
-		send(t, o, string(make([]byte, roomBytes)), string(make([]byte, roomBytes)))
+		send(t, o, full...)
 		_, err := o.write(make([]byte, roomBytes))
 		assert.ErrorIs(t, err, os.ErrDeadlineExceeded)
 		assert.Equal(t, soon, time.Now())
@@ -203,25 +140,17 @@ func TestADeadlineIsForTheCallsThatFollow(t *testing.T) {
 
 func TestOneWithADeadlineDoesNotWriteWhatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, conn := newOutbox(false)
-		conn.held = make(chan struct{})
-		send(t, o, "stuck")
-		synctest.Wait()
-		send(t, o, string(make([]byte, roomBytes)), string(make([]byte, roomBytes)))
-		o.setDeadline(time.Now().Add(time.Hour))
-		sent := make(chan error)
-		go func() {
-			_, err := o.write(make([]byte, roomBytes))
-			sent <- err
-		}()
-		synctest.Wait()
-		close(conn.held)
-		require.NoError(t, <-sent)
-		o.settle()
-		for _, deadline := range conn.deadlines {
-			assert.Zero(t, deadline)
-		}
-		o.stop()
+		o, conn := newOutbox(true)
+		o.due = true // and on its way for long
+		send(t, o, full...)
+		o.setDeadline(time.Now().Add(time.Second))
+		_, err := o.write([]byte("behind them"))
+		assert.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		assert.Empty(t, conn.written(), "the deadline is not meant for them")
+
+		o.setDeadline(time.Time{})
+		send(t, o, "behind them")
+		assert.Equal(t, []string{full[0] + full[1], "behind them"}, conn.written())
 	})
 }
 
@@ -234,28 +163,10 @@ func TestWhatHasNoRoomKeepsNobodyAway(t *testing.T) {
 	assert.Zero(t, o.promised, "a promise is for the next message")
 }
 
-func TestAConnectionThatIsClosedWritesWhatWaitsFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		conn := newScripted()
-		conn.held = open
-		c := newBatchConn(conn)
-		c.out.begun = true
-		_, err := c.Write([]byte("last words"))
-		require.NoError(t, err)
-		require.NoError(t, c.Close())
-		assert.Equal(t, []string{"last words"}, conn.written())
-		assert.Same(t, conn, c.NetConn())
-		c.out.stop()
-	})
-}
-
 func TestPingsAndPongsLeaveRoomForWhatWasPromisedIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pong = 125
-		o, conn := newOutbox(false)
-		conn.held = make(chan struct{})
-		send(t, o, "stuck")
-		synctest.Wait()
+		o, conn := stuckOutbox(t)
 		send(t, o, string(make([]byte, 1500)))
 		require.True(t, o.hasRoom(1700))
 		pongs := 0
@@ -311,19 +222,10 @@ func TestWhatAPeerSaidBeforeItLeftCanStillBeRead(t *testing.T) {
 	})
 }
 
-func TestWhatIsClosedLiesBelowTLS(t *testing.T) {
-	conn, o := newScripted(), new(outbox)
-	o.init(tls.Server(conn, nil))
-	assert.Same(t, conn, o.socket, "to close TLS is to write, which a peer that does not read holds up")
-}
-
 func TestAFailureFreesWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, conn := newOutbox(false)
-		conn.held = make(chan struct{})
-		send(t, o, "stuck")
-		synctest.Wait()
-		send(t, o, string(make([]byte, roomBytes)), string(make([]byte, roomBytes)))
+		o, conn := stuckOutbox(t)
+		send(t, o, full...)
 		failed := make(chan error)
 		go func() {
 			_, err := o.write(make([]byte, roomBytes))
@@ -392,125 +294,4 @@ func TestAnOutboxKeepsTheStream(t *testing.T) {
 		assert.True(t, bytes.Equal(sent, bytes.Join(conn.writes, nil)))
 		o.stop()
 	}
-}
-
-func TestAHabitIsLearned(t *testing.T) {
-	var h habit
-	tries := func(messages int) (n int) {
-		for range messages {
-			if h.waits() {
-				n++
-				h.learn(1)
-			}
-		}
-		return n
-	}
-	assert.Zero(t, tries(firstPause), "a new connection does not let messages wait")
-	assert.Equal(t, 4, tries(1+32+1+64+1+128+1+256), "and tries more and more seldom")
-	assert.Equal(t, 1, tries(lastPause+1), "but does not give up")
-
-	h = habit{pause: firstPause}
-	require.True(t, h.waits())
-	h.learn(company)
-	for range 10 {
-		assert.True(t, h.waits(), "company makes them wait")
-		h.learn(2)
-	}
-	h.learn(1)
-	assert.True(t, h.waits())
-	h.learn(1)
-	assert.Zero(t, tries(firstPause), "until they come one by one")
-	assert.Equal(t, 1, tries(1))
-
-	for range 100 {
-		h.learn(company)
-	}
-	for range mostTrust {
-		require.True(t, h.waits())
-		h.learn(1)
-	}
-	assert.False(t, h.waits(), "a long habit ends as well")
-}
-
-func TestAnInboxReadsAheadWhenMoreHasCome(t *testing.T) {
-	const asked = 100
-	read := func(in *inbox, conn net.Conn) string {
-		p := make([]byte, asked)
-		n, err := in.read(conn, p)
-		require.NoError(t, err)
-		return string(p[:n])
-	}
-	short, long := bytes.Repeat([]byte("s"), asked-1), bytes.Repeat([]byte("l"), 3*asked)
-	conn, in := newScripted(short, long, short), new(inbox)
-
-	assert.Equal(t, string(short), read(in, conn))
-	assert.Equal(t, string(long[:asked]), read(in, conn))
-	assert.Equal(t, string(long[:asked]), read(in, conn))
-	assert.Equal(t, string(long[:asked]), read(in, conn))
-	assert.Nil(t, in.piece, "an idle connection holds no memory")
-	assert.Equal(t, string(short), read(in, conn))
-	assert.Equal(t, []int{asked, asked, pieceBytes, asked}, conn.asked)
-}
-
-func TestAnErrorComesAfterWhatWasReadAhead(t *testing.T) {
-	full, rest := bytes.Repeat([]byte("f"), 100), bytes.Repeat([]byte("r"), 150)
-	in := new(inbox)
-	conn := &lastRead{newScripted(full, rest)}
-	for i, want := range []struct {
-		text string
-		err  error
-	}{{string(full), nil}, {string(rest[:100]), nil}, {string(rest[100:]), io.EOF}} {
-		p := make([]byte, 100)
-		n, err := in.read(conn, p)
-		assert.Equal(t, want.text, string(p[:n]))
-		assert.Equal(t, want.err, err, "read %d", i)
-	}
-}
-
-// lastRead tells the end together with the last bytes, as crypto/tls may.
-type lastRead struct{ *scripted }
-
-func (l *lastRead) Read(p []byte) (int, error) {
-	n, err := l.scripted.Read(p)
-	if len(l.reads) == 0 {
-		err = io.EOF
-	}
-	return n, err
-}
-
-func TestTheRestOfALargeMessageIsNotCopied(t *testing.T) {
-	large, small := make([]byte, readBufferSize+1), make([]byte, 100)
-	conn, in := newScripted(large, small, large, small), new(inbox)
-	for _, size := range []int{len(large), readBufferSize, len(large), readBufferSize} {
-		_, err := in.read(conn, make([]byte, size))
-		require.NoError(t, err)
-		assert.Nil(t, in.piece)
-	}
-	assert.Equal(t, []int{len(large), readBufferSize, len(large), readBufferSize}, conn.asked, "that it came whole says nothing")
-}
-
-// Whatever is asked for and comes, the stream is what was sent.
-func TestAnInboxKeepsTheStream(t *testing.T) {
-	sent := make([]byte, 200_000)
-	for i := range sent {
-		sent[i] = byte(rand.Uint32())
-	}
-	conn, in := newScripted(), new(inbox)
-	for rest := sent; len(rest) > 0; {
-		n := min(len(rest), 1+rand.IntN(3000))
-		conn.reads = append(conn.reads, rest[:n])
-		rest = rest[n:]
-	}
-	var got []byte
-	for {
-		p := make([]byte, 1+rand.IntN(1500))
-		n, err := in.read(conn, p)
-		got = append(got, p[:n]...)
-		if err != nil {
-			require.ErrorIs(t, err, io.EOF)
-			break
-		}
-	}
-	assert.True(t, bytes.Equal(sent, got))
-	assert.Nil(t, in.piece)
 }

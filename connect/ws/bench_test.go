@@ -99,7 +99,7 @@ func BenchmarkHandshake(b *testing.B) {
 // door is a server, and the sessions that were opened to it.
 type door struct {
 	tb   testing.TB
-	url  string
+	host *handled
 	cfg  connect.DialConfig
 	mu   sync.Mutex
 	open []*connect.RemoteAdapter
@@ -109,20 +109,7 @@ func newDoor(tb testing.TB) *door {
 	tb.Helper()
 	cfg := serverConfig()
 	cfg.ServerLimits.SessionsPerPeer = 20000
-	h := newHandled(tb, cfg, nil)
-	over, gone := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(gone)
-		for {
-			select {
-			case <-h.opened:
-			case <-over:
-				return
-			}
-		}
-	}()
-	tb.Cleanup(func() { close(over); <-gone })
-	return &door{tb: tb, url: h.url, cfg: dialConfig()}
+	return &door{tb: tb, host: newHandled(tb, cfg, nil), cfg: dialConfig()}
 }
 
 // What a hello and a session envelope of these tests have that is signed, about.
@@ -134,11 +121,14 @@ const (
 // doorSlice is how many sessions are open at once, at most.
 const doorSlice = 500
 
+// doorRounds is in how many slices n handshakes are measured.
+func doorRounds(n int) int { return max(8, (n+doorSlice-1)/doorSlice) }
+
 // contest is the one between n handshakes and what their signatures cost.
 func (d *door) contest(tb testing.TB, n int) bench.Contest {
 	tb.Helper()
 	return bench.Contest{
-		Load: bench.Load{N: n}, Rounds: max(8, n/doorSlice),
+		Load: bench.Load{N: n}, Rounds: doorRounds(n),
 		Work: d.enter, Floor: benchtest.Floor(tb, helloBytes, helloBytes, sessionBytes),
 		After: d.clear,
 	}
@@ -146,7 +136,7 @@ func (d *door) contest(tb testing.TB, n int) bench.Contest {
 
 // enter opens one session.
 func (d *door) enter(ctx context.Context, _ int) error {
-	transport, err := ws.Dial(ctx, d.url, nil)
+	transport, err := ws.Dial(ctx, d.host.url, nil)
 	if err != nil {
 		return err
 	}
@@ -160,13 +150,13 @@ func (d *door) enter(ctx context.Context, _ int) error {
 	return nil
 }
 
-// clear ends the sessions that are open.
+// clear ends the sessions that are open and waits for both sides.
 func (d *door) clear() {
 	for _, app := range d.open {
 		app.Close()
 	}
 	for _, app := range d.open {
-		waitOf(d.tb, app.Session)
+		_, _ = waitOf(d.tb, app.Session), waitOf(d.tb, soon(d.tb, d.host.opened).Session)
 	}
 	d.open = nil
 }

@@ -35,7 +35,7 @@ type handled struct {
 
 func newHandled(t testing.TB, cfg connect.ServerConfig, options *ws.UpgradeOptions) *handled {
 	t.Helper()
-	opened := make(chan *connect.Responder, 64)
+	opened := make(chan *connect.Responder, doorSlice)
 	cfg.OnOpen = func(r *connect.Responder) { opened <- r }
 	s, err := connect.NewServer(cfg)
 	require.NoError(t, err)

@@ -33,14 +33,14 @@ func dialed(t *testing.T) *Transport {
 func TestAPromiseOfRoomEndsWithTheMessage(t *testing.T) {
 	transport := dialed(t)
 	require.True(t, transport.HasRoom(100))
-	assert.NotZero(t, transport.batch.out.promised)
+	assert.NotZero(t, transport.out.(*outbox).promised)
 	require.NoError(t, transport.Send(t.Context(), make([]byte, 100)))
-	assert.Zero(t, transport.batch.out.promised)
+	assert.Zero(t, transport.out.(*outbox).promised)
 }
 
 func TestWhoReadsIsToldWhyAMessageCouldNotBeWritten(t *testing.T) {
 	transport, broken := dialed(t), errors.New("broken")
-	transport.batch.out.err = broken
+	transport.out.(*outbox).err = broken
 	transport.abort()
 	_, err := transport.Recv(t.Context())
 	assert.ErrorIs(t, err, broken)
@@ -49,12 +49,12 @@ func TestWhoReadsIsToldWhyAMessageCouldNotBeWritten(t *testing.T) {
 }
 
 // crowded has no room for a ping or a pong.
-type crowded struct{}
+type crowded struct{ ledger }
 
-func (crowded) admit(int, time.Duration) bool { return false }
+func (crowded) awaitSpare(int, time.Duration) bool { return false }
 
 func TestWithoutRoomPingsAndPongsAreLeftOut(t *testing.T) {
-	p := &pulse{room: crowded{}, interval: time.Hour} // to write would panic
+	p := &pulse{out: crowded{}, interval: time.Hour} // to write would panic
 	p.timer = time.AfterFunc(time.Hour, func() {})
 	p.pong("hello")
 	p.beat()

@@ -58,8 +58,10 @@ func (o *outbox) hasRoom(bytes int) bool {
 	return o.promised > 0
 }
 
-// sent takes back what hasRoom has promised.
-func (o *outbox) sent() {
+func (o *outbox) begin(int) {}
+
+// end takes back what hasRoom has promised.
+func (o *outbox) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.promised = 0

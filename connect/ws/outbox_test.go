@@ -176,7 +176,7 @@ func TestPingsAndPongsLeaveRoomForWhatWasPromisedIt(t *testing.T) {
 		}
 		assert.NotZero(t, pongs)
 		send(t, o, string(make([]byte, 1700))) // does not wait
-		o.sent()
+		o.end()
 		assert.False(t, o.awaitSpare(pong, time.Second))
 
 		waited := make(chan bool)

@@ -22,7 +22,7 @@ const (
 type pulse struct {
 	conn     *websocket.Conn
 	interval time.Duration // 0 when nothing is watched
-	room     admitter
+	out      ledger
 	controls sync.WaitGroup
 
 	ponging atomic.Bool
@@ -33,14 +33,9 @@ type pulse struct {
 	timer   *time.Timer
 }
 
-// admitter has room for a ping or a pong, or none within d.
-type admitter interface {
-	admit(bytes int, d time.Duration) bool
-}
-
 // start begins to watch. Zero means the default interval, a negative one none.
-func (p *pulse) start(conn *websocket.Conn, interval time.Duration, room admitter) {
-	p.conn, p.interval, p.room = conn, max(interval, 0), room
+func (p *pulse) start(conn *websocket.Conn, interval time.Duration, out ledger) {
+	p.conn, p.interval, p.out = conn, max(interval, 0), out
 	if interval == 0 {
 		p.interval = defaultPingInterval
 	}
@@ -82,7 +77,7 @@ func (p *pulse) beat() {
 		return
 	}
 	defer p.controls.Done()
-	if wait := min(p.interval, controlTimeout); p.room.admit(0, wait) {
+	if wait := min(p.interval, controlTimeout); p.out.awaitSpare(0, wait) {
 		_ = p.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(wait))
 	}
 	p.mu.Lock()
@@ -104,7 +99,7 @@ func (p *pulse) pong(text string) {
 	go func() {
 		defer p.controls.Done()
 		defer p.ponging.Store(false)
-		if !p.room.admit(len(text), controlTimeout) {
+		if !p.out.awaitSpare(len(text), controlTimeout) {
 			return
 		}
 		_ = p.conn.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(controlTimeout))

@@ -22,9 +22,8 @@ const closeGrace = time.Second
 // goroutine at a time and Recv by one; Close by any.
 type Transport struct {
 	conn  *websocket.Conn
-	batch *batchConn // below conn; nil if another opened it
+	out   ledger
 	pulse pulse
-	room  room // of a connection that is no batchConn
 	once  sync.Once
 	err   error // of closing
 }
@@ -43,11 +42,8 @@ var (
 func New(conn *websocket.Conn) *Transport { return newTransport(conn, 0) }
 
 func newTransport(conn *websocket.Conn, interval time.Duration) *Transport {
-	t := &Transport{conn: conn, batch: batchConnOf(conn.NetConn())}
-	if t.batch == nil {
-		t.room.init(conn.NetConn())
-	}
-	t.pulse.start(conn, interval, t)
+	t := &Transport{conn: conn, out: ledgerOf(conn.NetConn())}
+	t.pulse.start(conn, interval, t.out)
 	return t
 }
 
@@ -67,29 +63,12 @@ func (t *Transport) Send(ctx context.Context, frame []byte) error {
 // HasRoom implements [connect.RoomChecker]. It is true for short messages unless the peer
 // reads so little that kilobytes wait to be written; after [New], on a socket of a Unix
 // system that can be written to.
-func (t *Transport) HasRoom(bytes int) bool {
-	if t.batch != nil {
-		return t.batch.out.hasRoom(bytes)
-	}
-	return t.room.has(bytes)
-}
-
-// admit asks for room for a ping or a pong, false if there is none within d.
-func (t *Transport) admit(bytes int, d time.Duration) bool {
-	if t.batch != nil {
-		return t.batch.out.awaitSpare(bytes, d)
-	}
-	t.room.spend(bytes)
-	return true
-}
+func (t *Transport) HasRoom(bytes int) bool { return t.out.hasRoom(bytes) }
 
 // SendMessage is Send for a relay, which keeps the kind of a message that it passes on.
 func (t *Transport) SendMessage(ctx context.Context, frame []byte, binary bool) error {
-	if t.batch != nil {
-		defer t.batch.out.sent()
-	} else {
-		t.room.spend(len(frame))
-	}
+	t.out.begin(len(frame))
+	defer t.out.end()
 	deadline, _ := ctx.Deadline() // none lifts that of an earlier Send
 	if err := t.conn.SetWriteDeadline(deadline); err != nil {
 		return err
@@ -135,7 +114,7 @@ func (t *Transport) read(message io.Reader, err error) ([]byte, error) {
 
 func (t *Transport) readError(err error) error {
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) {
-		return cmp.Or(t.writeError(), err) // which may be why it was closed
+		return cmp.Or(t.out.failure(), err) // which may be why it was closed
 	}
 	switch {
 	case websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway, websocket.CloseNoStatusReceived):
@@ -147,14 +126,6 @@ func (t *Transport) readError(err error) error {
 	default:
 		return err
 	}
-}
-
-// writeError is why an earlier message could not be written, if one could not.
-func (t *Transport) writeError() error {
-	if t.batch == nil {
-		return nil
-	}
-	return t.batch.out.failure()
 }
 
 func isTimeout(err error) bool {
@@ -208,9 +179,7 @@ func (t *Transport) hangUp() {
 	if t.err = t.conn.Close(); errors.Is(t.err, net.ErrClosed) {
 		t.err = nil // by abort
 	}
-	if t.batch != nil {
-		t.batch.out.stop()
-	}
+	t.out.stop()
 	t.pulse.stop()
 }
 

@@ -113,7 +113,7 @@ func (t *Transport) read(message io.Reader, err error) ([]byte, error) {
 }
 
 func (t *Transport) readError(err error) error {
-	if errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) {
+	if closedHere(err) {
 		return cmp.Or(t.out.failure(), err) // which may be why it was closed
 	}
 	switch {
@@ -126,6 +126,11 @@ func (t *Transport) readError(err error) error {
 	default:
 		return err
 	}
+}
+
+// closedHere reports whether an operation failed because this side closed the connection.
+func closedHere(err error) bool {
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe)
 }
 
 func isTimeout(err error) bool {
@@ -176,7 +181,7 @@ func (t *Transport) abort() { socketOf(t.conn.NetConn()).Close() }
 // and has a moment for it.
 func (t *Transport) hangUp() {
 	defer time.AfterFunc(closeGrace, t.abort).Stop()
-	if t.err = t.conn.Close(); errors.Is(t.err, net.ErrClosed) {
+	if t.err = t.conn.Close(); closedHere(t.err) {
 		t.err = nil // by abort
 	}
 	t.out.stop()

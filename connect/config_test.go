@@ -50,6 +50,12 @@ func TestConfigErrors(t *testing.T) {
 		"a manifest too deep": func(cfg *connect.Config) {
 			cfg.Manifest.Extensions = spoke.Extensions{"a": raw(`{"n":%s1%s}`, strings.Repeat("[", 253), strings.Repeat("]", 253))}
 		},
+		"a tool with a long id": func(cfg *connect.Config) {
+			long := "tools.test." + strings.Repeat("a", 246)
+			tool := &cfg.Manifest.Tools[0]
+			tool.CapabilityID, tool.Op = long, long
+			cfg.Manifest.Capabilities = append(cfg.Manifest.Capabilities, long)
+		},
 		"a broken schema":        func(cfg *connect.Config) { cfg.Manifest.Tools[0].Input = raw(`{"type":"nothing"}`) },
 		"a duplicate op":         op(connect.Op{Name: "a", Capability: "test.ops", Handle: handle}, connect.Op{Name: "a", Capability: "test.ops", Handle: handle}),
 		"an op named as a tool":  op(connect.Op{Name: "tools.test.echo", Capability: "test.ops", Handle: handle}),

@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,13 +41,16 @@ func (s *Session) Invoke(ctx context.Context, op string, payload any) (json.RawM
 }
 
 // InvokeTool runs a tool of the peer's; it implements [spoke.ToolInvoker]. Nil args
-// mean {}. An id outside the grammar, or arguments that are not a JSON object that can
-// travel exactly, fail at once with INVALID_INPUT and nothing is sent. For the rest it
-// is [Session.Invoke].
+// mean {}. An id outside the grammar or longer than an op, or arguments that are not a
+// JSON object that can travel exactly, fail at once with INVALID_INPUT and nothing is
+// sent. For the rest it is [Session.Invoke].
 //
 // Source: wire spec, section 6.
 func (s *Session) InvokeTool(ctx context.Context, capabilityID string, args any) (json.RawMessage, error) {
 	if _, _, err := manifest.ParseToolID(capabilityID); err != nil {
+		return nil, err
+	}
+	if err := checkOp(capabilityID); err != nil {
 		return nil, err
 	}
 	payload, reject := s.toolPayload(args)
@@ -215,7 +219,7 @@ func (s *Session) settle(sequence uint64, e *envelope) (json.RawMessage, *spoke.
 func (s *Session) settleFailure(e *envelope) *spoke.Reject {
 	var failure spoke.ErrorEnvelope
 	if err := json.Unmarshal(e.values[fieldError].Value, &failure); err != nil || failure.Code == "" {
-		return transportReject("the peer's error cannot be read: %w", errOr(err, errNoCode))
+		return transportReject("the peer's error cannot be read: %w", cmp.Or(err, errNoCode))
 	}
 	reject := failure.Reject()
 	outOfStep := failure.Code == spoke.WireInvalidSequence ||
@@ -227,10 +231,3 @@ func (s *Session) settleFailure(e *envelope) *spoke.Reject {
 }
 
 var errNoCode = errors.New("no code")
-
-func errOr(err, fallback error) error {
-	if err != nil {
-		return err
-	}
-	return fallback
-}

@@ -422,3 +422,22 @@ func TestManyLargeNumbersTravel(t *testing.T) {
 		require.Equal(t, strings.ReplaceAll(string(raw(`{"a":%s}`, list)), "1e20", "100000000000000000000"), string(got))
 	})
 }
+
+func TestAToolIDThatIsTooLongForAnOpSendsNothing(t *testing.T) {
+	long := "tools.test." + strings.Repeat("a", 246)
+	bubble(t, func(t *testing.T) {
+		l := connectPair(t, dialConfig(), responderConfig())
+		defer l.close()
+		for _, invoke := range []func() (json.RawMessage, error){
+			func() (json.RawMessage, error) { return l.app.InvokeTool(t.Context(), long, nil) },
+			func() (json.RawMessage, error) { return l.app.Invoke(t.Context(), long, nil) },
+		} {
+			_, err := invoke()
+			assert.Equal(t, spoke.CodeInvalidInput, spoke.CodeOf(err))
+		}
+		_, err := l.app.InvokeTool(t.Context(), long[:256], nil)
+		assert.Equal(t, spoke.CodeCapabilityPortMissing, spoke.CodeOf(err), "the peer answers")
+		_, err = l.app.InvokeTool(t.Context(), echoTool, nil)
+		assert.NoError(t, err, "the sequence is as it was")
+	})
+}

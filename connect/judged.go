@@ -67,6 +67,9 @@ func (j *judged) ours(host json.RawMessage) (own ownManifest, err error) {
 	}
 	own = ownManifest{m.Capabilities, make(map[string]*manifest.ToolSchemas, len(m.Tools))}
 	for _, tool := range m.Tools {
+		if len(tool.CapabilityID) > maxOpLength {
+			return own, fmt.Errorf("tool %.32s…: an op has at most %d characters", tool.CapabilityID, maxOpLength)
+		}
 		compiled, err := manifest.CompileTool(tool, manifest.Own)
 		if err != nil {
 			return own, fmt.Errorf("tool %s: %w", tool.CapabilityID, err)

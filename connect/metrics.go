@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spoke-peer/spoke-go/spoke"
@@ -68,7 +69,7 @@ func (s *Session) opLabel(op string) string {
 	if _, own := s.ep.ops[op]; own || s.granted(op) {
 		return op
 	}
-	if capability, known := CoreCapability(op); known && capability != op {
+	if _, known := requiredCapability(op); known && !strings.HasPrefix(op, toolPrefix) {
 		return op
 	}
 	return otherOp

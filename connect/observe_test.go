@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -325,5 +326,69 @@ func TestRepliesThatAreNeverWrittenAreCountedOut(t *testing.T) {
 		s.Close()
 		s.Wait()
 		assert.Zero(t, metrics.queued)
+	})
+}
+
+func TestEveryAnswerIsCountedUnderTheCodeThatIsSent(t *testing.T) {
+	for name, c := range map[string]struct {
+		serve spoke.ToolHandler
+		want  string
+	}{
+		"a handler that panics":             {func(context.Context, json.RawMessage) (any, error) { panic("boom") }, "INTERNAL_ERROR"},
+		"a handler that leaves":             {func(context.Context, json.RawMessage) (any, error) { runtime.Goexit(); return nil, nil }, "INTERNAL_ERROR"},
+		"a code that is not the protocol's": {func(context.Context, json.RawMessage) (any, error) { return nil, spoke.Rejectf("MY_OWN", "no") }, "INTERNAL_ERROR"},
+		"a reject": {func(context.Context, json.RawMessage) (any, error) {
+			return nil, spoke.Rejectf(spoke.CodeInvalidInput, "no")
+		}, "INVALID_INPUT"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				metrics, respond := new(counted), responderConfig()
+				respond.Metrics = metrics
+				respond.Tools = spoke.ToolHandlers{echoTool: c.serve}
+				l := connectPair(t, dialConfig(), respond)
+				defer l.close()
+				_, err := l.app.InvokeTool(t.Context(), echoTool, nil)
+				require.EqualValues(t, c.want, spoke.CodeOf(err))
+				assert.Equal(t, []string{"opened", "served tools.test.echo " + c.want + " in 0s"}, metrics.take())
+			})
+		})
+	}
+}
+
+// loud is a Metrics that fails.
+type loud struct{ connect.Metrics }
+
+func (loud) SessionOpened()                       {}
+func (loud) SessionClosed(string, time.Duration)  {}
+func (loud) RepliesQueued(int)                    {}
+func (loud) Served(string, string, time.Duration) { panic("boom") }
+
+func TestMetricsThatPanicFailOneRequestOnly(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		respond := responderConfig()
+		respond.Metrics = loud{}
+		l := connectPair(t, dialConfig(), respond)
+		defer l.close()
+		for range 2 {
+			_, err := l.app.InvokeTool(t.Context(), echoTool, nil)
+			assert.Equal(t, spoke.CodeInternalError, spoke.CodeOf(err))
+		}
+	})
+}
+
+func TestPortsAreCountedByTheirOps(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		dial, respond := dialConfig(), responderConfig()
+		app, host := new(counted), new(counted)
+		dial.Metrics, respond.Metrics = app, host
+		respond.Ports = &stub{}
+		l := connectPair(t, dial, respond)
+		defer l.close()
+		for _, op := range []string{"port.knowledge.get", "port.made.up"} {
+			_, _ = l.app.Invoke(t.Context(), op, object{"entry_id": "x"})
+		}
+		assert.Equal(t, []string{"opened", "invoked port.knowledge.get ok in 0s", "invoked other CAPABILITY_PORT_MISSING in 0s"}, app.take())
+		assert.Equal(t, []string{"opened", "served port.knowledge.get ok in 0s", "served other op_unsupported in 0s"}, host.take())
 	})
 }

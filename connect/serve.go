@@ -167,48 +167,52 @@ func (s *Session) answer(r *request) {
 // code of the application does on the way: a panic is a failure of this request, and
 // its text stays in the log.
 func (s *Session) respond(r *request) (b body) {
-	started := time.Now()
+	started, told := time.Now(), false
+	tell := func(code string) {
+		if !told {
+			told = true
+			s.ep.Metrics.Served(s.opLabel(r.service.op), code, time.Since(started))
+		}
+	}
 	defer func() {
 		if v := recover(); v != nil {
 			s.log.Error("a handler panicked", "op", r.service.op, "panic", v, "stack", string(debug.Stack()))
 			b = s.failureBody(errHandler)
 		}
+		tell(string(spoke.CodeInternalError)) // also of a handler that left its goroutine
 	}()
 	success, err := s.runHandler(r)
-	s.logServed(r.service.op, time.Since(started), err)
-	switch {
-	case err == nil:
+	if err == nil {
+		tell(outcomeOK)
+		if s.logs(slog.LevelDebug) {
+			s.log.Debug("served", "op", r.service.op, "code", outcomeOK, "duration", time.Since(started))
+		}
 		return body{signedSuccess, success}
-	case errors.Is(err, errNoHandler):
-		return body{signedFailure, content{json: s.failureJSON(unsupported(r.service.op))}}
-	default:
-		return s.failureBody(err)
 	}
+	failure := failureOf(r.service.op, err)
+	tell(failure.Code)
+	s.logFailure(r.service.op, failure, time.Since(started), err)
+	return body{signedFailure, content{json: s.failureJSON(failure)}}
 }
 
-// logServed tells metrics and log how a request was answered. A reject's text can quote
-// the payload, so its code and kind have to do; any other error is the application's own
-// and is seen nowhere else.
-func (s *Session) logServed(op string, took time.Duration, err error) {
-	if err == nil {
-		s.ep.Metrics.Served(s.opLabel(op), outcomeOK, took)
-		if s.logs(slog.LevelDebug) {
-			s.log.Debug("served", "op", op, "code", outcomeOK, "duration", took)
-		}
-		return
+// failureOf is what the caller sees of a handler's error.
+func failureOf(op string, err error) spoke.ErrorEnvelope {
+	if errors.Is(err, errNoHandler) {
+		return unsupported(op)
 	}
-	code, kind := spoke.WireOpUnsupported, ""
-	if !errors.Is(err, errNoHandler) {
-		reject := asReject(err)
-		code, kind = string(reject.Code), reject.Kind()
-	}
-	s.ep.Metrics.Served(s.opLabel(op), code, took)
+	return asReject(err).Envelope()
+}
+
+// logFailure logs why a request was refused. A reject's text can quote the payload, so its
+// code and kind have to do; any other error is the application's own and is seen nowhere
+// else.
+func (s *Session) logFailure(op string, failure spoke.ErrorEnvelope, took time.Duration, err error) {
 	if _, meant := errors.AsType[*spoke.Reject](err); meant || errors.Is(err, errNoHandler) {
-		s.log.Debug("refused", "op", op, "code", code, "kind", kind, "duration", took)
+		s.log.Debug("refused", "op", op, "code", failure.Code, "kind", asReject(err).Kind(), "duration", took)
 		return
 	}
 	s.failed.log(func(n uint64) {
-		s.log.Warn("a handler failed", "op", op, "code", code, "duration", took, "error", err, "count", n)
+		s.log.Warn("a handler failed", "op", op, "code", failure.Code, "duration", took, "error", err, "count", n)
 	})
 }
 

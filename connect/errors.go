@@ -40,6 +40,16 @@ var (
 	ErrNotProven = errors.New("peer did not prove that it holds its key")
 )
 
+// Reasons for which a peer cannot be dialed now, or not by this dialer.
+var (
+	// ErrTryLater: the peer has no place now and asks to be dialed again later. A
+	// transport returns it that can tell, as those of package connect/ws do.
+	ErrTryLater = errors.New("the peer asks to be dialed again later")
+	// ErrRefused: the peer hung up on one hello after the other without a word. It does
+	// so with a peer that is not on its allowlist. A [Redialer] ends with it.
+	ErrRefused = errors.New("the peer does not want this dialer")
+)
+
 // HandshakeKind tells apart the ways in which a handshake can fail.
 type HandshakeKind string
 
@@ -81,7 +91,9 @@ const (
 type HandshakeError struct {
 	// Kind is one of the Handshake constants.
 	Kind HandshakeKind
-	// Code names the check that failed, one of the Code constants of this package.
+	// Code names the check that failed, one of the Code constants of this package. For a
+	// session envelope that does not verify it is the kind, [spoke.KindEnvelopeAuthMissing]
+	// or [spoke.KindEnvelopeAuthInvalid].
 	Code string
 	// Peer is the peer that was dialed, or the id that a dialer claimed, "" before
 	// it claimed one. Unless the handshake got as far as the signature a dialer's id

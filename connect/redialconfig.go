@@ -21,7 +21,8 @@ type RedialConfig struct {
 
 	// MinDelay and MaxDelay bound the wait before a new attempt. It begins at about
 	// MinDelay, half of it up or down by chance, grows by half with every attempt, and
-	// begins anew after a session that lasted for MaxDelay. Zero means 500ms and 30s.
+	// begins anew after a session that lasted for MaxDelay. Zero means 500ms and 30s, or
+	// MinDelay if that is longer.
 	MinDelay, MaxDelay time.Duration
 
 	// MaxRefusals is after how many attempts in a row the dialer stops when the peer
@@ -46,7 +47,7 @@ type RedialConfig struct {
 
 func (c *RedialConfig) setDefaults() {
 	defaultTo(&c.MinDelay, 500*time.Millisecond)
-	defaultTo(&c.MaxDelay, 30*time.Second)
+	defaultTo(&c.MaxDelay, max(30*time.Second, c.MinDelay))
 	defaultTo(&c.MaxRefusals, 5)
 	if c.Nonces == nil {
 		c.Nonces = NewNonceStore(1024)
@@ -63,8 +64,10 @@ func (c *RedialConfig) check() error {
 	switch {
 	case c.Open == nil:
 		return fmt.Errorf("config: no Open")
-	case c.MinDelay < 0 || c.MaxDelay < c.MinDelay:
-		return fmt.Errorf("config: MinDelay %v and MaxDelay %v", c.MinDelay, c.MaxDelay)
+	case c.MinDelay < 0:
+		return fmt.Errorf("config: MinDelay %v is negative", c.MinDelay)
+	case c.MaxDelay < c.MinDelay:
+		return fmt.Errorf("config: MaxDelay %v is less than MinDelay %v", c.MaxDelay, c.MinDelay)
 	}
 	return nil
 }
@@ -76,10 +79,6 @@ func (c *RedialConfig) backOff() *backoff.ExponentialBackOff {
 	b.Reset()
 	return b
 }
-
-// ErrRefused: the peer hung up on one hello after the other without a word. It does so
-// with a peer that is not on its allowlist.
-var ErrRefused = errors.New("the peer does not want this dialer")
 
 // permanent reports whether a later attempt would fail in the same way: the peer speaks
 // another version, or whoever answers is not the peer that was dialed.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spoke-peer/spoke-go/connect"
 )
@@ -18,7 +17,7 @@ const updateOlder = "both sides have to speak the same version: update the older
 func (l *link) advise(err error, cfg connect.DialConfig, met connect.PeerID) error {
 	failure, ok := errors.AsType[*connect.HandshakeError](err)
 	switch {
-	case busy(err):
+	case errors.Is(err, connect.ErrTryLater):
 		return &connectError{&advisedError{err, "the host takes no session of this peer now; try again later"}}
 	case !ok:
 		return &connectError{&advisedError{err, "see that the host runs and listens at " + l.url}}
@@ -40,11 +39,4 @@ func (l *link) advise(err error, cfg connect.DialConfig, met connect.PeerID) err
 // hungUp reports whether the peer closed the connection in place of an answer.
 func hungUp(failure *connect.HandshakeError) bool {
 	return failure.Code == connect.CodeTransport && errors.Is(failure, io.EOF)
-}
-
-// busy reports whether a host asked to come back later, before the WebSocket connection
-// or after. Nothing but the text tells.
-func busy(err error) bool {
-	text := err.Error()
-	return strings.Contains(text, "the server answered 503") || strings.HasSuffix(text, "close 1013")
 }

@@ -58,8 +58,8 @@ func TestTheExitStatusTellsARefusalFromALostConnection(t *testing.T) {
 		"another peer answered":                {failure(connect.HandshakeFailed, connect.CodeHandshakeFailed, errors.New("x")), "other", 1, "--peer other"},
 		"the peer signed wrongly":              {failure(connect.HandshakeFailed, connect.CodeHelloSignature, errors.New("x")), "host", 1, ""},
 		"the connection broke":                 {failure(connect.HandshakeFailed, connect.CodeTransport, io.ErrUnexpectedEOF), "", 3, ""},
-		"the host is full":                     {failure(connect.HandshakeFailed, connect.CodeTransport, errors.New("websocket: close 1013")), "", 3, "later"},
-		"the host is full before the upgrade":  {errors.New("the server answered 503 Service Unavailable: x"), "", 3, "later"},
+		"the host is full":                     {failure(connect.HandshakeFailed, connect.CodeTransport, fmt.Errorf("1013: %w", connect.ErrTryLater)), "", 3, "later"},
+		"the host is full before the upgrade":  {fmt.Errorf("503: %w", connect.ErrTryLater), "", 3, "later"},
 		"nobody was reached":                   {errors.New("refused"), "", 3, "see that the host runs"},
 		"the key is wrong":                     {failure(connect.HandshakeConfig, connect.CodeInvalidConfig, errors.New("x")), "", 2, "the key of"},
 	} {

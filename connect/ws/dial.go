@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/spoke-peer/spoke-go/connect"
 )
 
 // Sizes of a connection's own read buffer and of the pooled write buffers; larger
@@ -35,7 +37,8 @@ type DialOptions struct {
 }
 
 // Dial opens a WebSocket connection to url, which begins with ws:// or wss://. Ctx and
-// the options bound the opening only.
+// the options bound the opening only. An error matches [connect.ErrTryLater] when the
+// server answers 503 instead.
 func Dial(ctx context.Context, url string, options *DialOptions) (*Transport, error) {
 	if options == nil {
 		options = &DialOptions{}
@@ -85,6 +88,9 @@ func dialContext(ctx context.Context, dialer *websocket.Dialer, url string, head
 func dialError(url string, response *http.Response, err error) error {
 	if u, parseErr := neturl.Parse(url); parseErr == nil && u.User != nil {
 		url = u.Redacted()
+	}
+	if response != nil && response.StatusCode == http.StatusServiceUnavailable {
+		err = fmt.Errorf("%w: %w", connect.ErrTryLater, err)
 	}
 	if response != nil {
 		return fmt.Errorf("ws: dial %s: the server answered %s: %w", url, response.Status, err)

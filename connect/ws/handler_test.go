@@ -3,6 +3,7 @@ package ws_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -84,6 +85,8 @@ func TestHandler(t *testing.T) {
 			require.ErrorIs(t, err, websocket.ErrBadHandshake)
 			assert.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
 			assert.Equal(t, "1", response.Header.Get("Retry-After"))
+			_, err = ws.Dial(t.Context(), h.url, nil)
+			assert.ErrorIs(t, err, connect.ErrTryLater)
 		}
 		app, host := h.dial(t, dialConfig())
 		requireUnavailable()
@@ -143,7 +146,7 @@ func TestARedialerOutwaitsAHostThatHasNoPlaceForIt(t *testing.T) {
 	cfg.Second = connect.RefuseSecond
 	h := newHandled(t, cfg, nil)
 	_, first := h.dial(t, dialConfig())
-	var attempts atomic.Int32
+	var attempts, later atomic.Int32
 	redialer, err := connect.NewRedialer(connect.RedialConfig{
 		DialConfig: dialConfig(), MinDelay: time.Millisecond, MaxDelay: 2 * time.Millisecond, MaxRefusals: 3,
 		Open: func(ctx context.Context) (connect.Transport, error) {
@@ -151,6 +154,11 @@ func TestARedialerOutwaitsAHostThatHasNoPlaceForIt(t *testing.T) {
 				first.Close()
 			}
 			return ws.Dial(ctx, h.url, nil)
+		},
+		OnState: func(_ connect.State, err error) {
+			if errors.Is(err, connect.ErrTryLater) {
+				later.Add(1)
+			}
 		},
 	})
 	require.NoError(t, err)
@@ -160,6 +168,7 @@ func TestARedialerOutwaitsAHostThatHasNoPlaceForIt(t *testing.T) {
 	_, err = redialer.InvokeTool(connect.WithInvokeTimeout(t.Context(), time.Minute), echoTool, nil)
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, attempts.Load(), int32(10))
+	assert.GreaterOrEqual(t, later.Load(), int32(9))
 
 	h.Disallow(appID.PeerID())
 	require.ErrorIs(t, soon(t, stopped), connect.ErrRefused, "a refusal still is one")

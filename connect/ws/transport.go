@@ -81,8 +81,8 @@ func (t *Transport) SendMessage(ctx context.Context, frame []byte, binary bool) 
 }
 
 // Recv returns the payload of the next binary or text message. A peer that said
-// goodbye is told as io.EOF, one that is silent for two intervals of pings as
-// [connect.ErrPeerSilent].
+// goodbye is told as io.EOF, one that asked to try again later as [connect.ErrTryLater],
+// one that is silent for two intervals of pings as [connect.ErrPeerSilent].
 func (t *Transport) Recv(context.Context) ([]byte, error) {
 	t.pulse.felt()
 	_, message, err := t.conn.NextReader()
@@ -119,6 +119,8 @@ func (t *Transport) readError(err error) error {
 	switch {
 	case websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway, websocket.CloseNoStatusReceived):
 		return io.EOF
+	case websocket.IsCloseError(err, websocket.CloseTryAgainLater):
+		return fmt.Errorf("%w: %w", connect.ErrTryLater, err)
 	case errors.Is(err, websocket.ErrReadLimit):
 		return fmt.Errorf("%w: %w", connect.ErrMalformedFrame, err)
 	case isTimeout(err):

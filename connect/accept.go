@@ -20,9 +20,10 @@ func Accept(ctx context.Context, t Transport, cfg ResponderConfig) (*Responder, 
 		t.Close()
 		return nil, refuse(CodeInvalidConfig, "%w", err)
 	}
-	est, err := runHandshake(ctx, t, ep, (*handshake).accept)
-	if err != nil {
-		return nil, err
+	est, failure := runHandshake(ctx, t, ep, (*handshake).accept)
+	if failure != nil {
+		ep.Metrics.HandshakeRefused(failure.Code)
+		return nil, failure
 	}
 	s := newSession(ep, t, est, cfg.SkipProofOfPossession)
 	s.start()

@@ -1,9 +1,6 @@
 package connect
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 // arrival is one handshake of a server's and the beginning of its session.
 type arrival struct {
@@ -27,25 +24,20 @@ func (a *arrival) shake(ctx context.Context, t Transport) (*established, *Handsh
 	select {
 	case s.handshakes <- struct{}{}:
 	default:
-		s.ep.Metrics.HandshakeRefused(CodeServerBusy)
 		return nil, refuse(CodeServerBusy, "%w: %d handshakes are under way", ErrServerBusy, cap(s.handshakes))
 	}
 	defer func() { <-s.handshakes }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.closing, cancel)()
-	est, err := runHandshake(ctx, t, s.ep, func(h *handshake) (*established, *HandshakeError) {
+	est, failure := runHandshake(ctx, t, s.ep, func(h *handshake) (*established, *HandshakeError) {
 		h.admit = a.admit
 		return h.accept()
 	})
-	if err == nil {
-		return est, nil
+	if failure != nil && failure.Code == CodeCanceled && s.closing.Err() != nil {
+		failure = refuse(CodeServerClosed, "%w", ErrServerClosed)
 	}
-	failure, _ := errors.AsType[*HandshakeError](err)
-	if failure.Code == CodeCanceled && s.closing.Err() != nil {
-		return nil, refuse(CodeServerClosed, "%w", ErrServerClosed)
-	}
-	return nil, failure
+	return est, failure
 }
 
 // admit takes a place for a peer that was verified and finds out what it is served.
@@ -76,6 +68,7 @@ func (a *arrival) open(t Transport, est *established) (*Responder, *HandshakeErr
 	s := a.server
 	r := &Responder{newSession(a.ep, t, est, s.cfg.SkipProofOfPossession)}
 	opened := a.arrangeEnd(r)
+	defer opened() // whatever OnOpen does
 	if !s.table.add(r, func() bool { return s.ep.roster.allows(r.RemotePeerID()) }) {
 		r.cancel(ErrServerClosed)
 		return nil, a.unlisted()
@@ -88,13 +81,11 @@ func (a *arrival) open(t Transport, est *established) (*Responder, *HandshakeErr
 	if s.cfg.OnOpen != nil {
 		s.cfg.OnOpen(r)
 	}
-	opened()
 	return r, nil
 }
 
 // unlisted says why a session was not listed.
 func (a *arrival) unlisted() *HandshakeError {
-	a.server.ep.Metrics.HandshakeRefused(CodeServerClosed)
 	if a.server.closing.Err() != nil {
 		return refuse(CodeServerClosed, "%w", ErrServerClosed)
 	}

@@ -39,11 +39,12 @@ func Dial(ctx context.Context, t Transport, cfg DialConfig) (*RemoteAdapter, err
 
 // dialWith is [Dial] with a checked configuration.
 func dialWith(ctx context.Context, t Transport, ep *endpoint, check HelloCheck) (*RemoteAdapter, error) {
-	est, err := runHandshake(ctx, t, ep, func(h *handshake) (*established, *HandshakeError) {
+	est, failure := runHandshake(ctx, t, ep, func(h *handshake) (*established, *HandshakeError) {
 		return h.dial(check)
 	})
-	if err != nil {
-		return nil, err
+	if failure != nil {
+		ep.Metrics.HandshakeRefused(failure.Code)
+		return nil, failure
 	}
 	s := newSession(ep, t, est, true)
 	s.start()

@@ -39,7 +39,7 @@ type established struct {
 
 // runHandshake runs one side's half within the handshake timeout and closes the
 // transport unless it succeeds.
-func runHandshake(ctx context.Context, t Transport, ep *endpoint, half func(*handshake) (*established, *HandshakeError)) (*established, error) {
+func runHandshake(ctx context.Context, t Transport, ep *endpoint, half func(*handshake) (*established, *HandshakeError)) (*established, *HandshakeError) {
 	bounded, cancel := context.WithTimeout(ctx, ep.HandshakeTimeout)
 	defer cancel()
 	stop := context.AfterFunc(bounded, func() { t.Close() })
@@ -51,7 +51,6 @@ func runHandshake(ctx context.Context, t Transport, ep *endpoint, half func(*han
 	}
 	if failure != nil {
 		closeFor(failure, t)
-		ep.Metrics.HandshakeRefused(failure.Code)
 		return nil, failure
 	}
 	limitReads(t, ep.Limits.FrameBytes)
@@ -111,7 +110,7 @@ func (h *handshake) dial(check HelloCheck) (*established, *HandshakeError) {
 // greet is dial, for errors that do not name the peer.
 func (h *handshake) greet(check HelloCheck) (*established, *HandshakeError) {
 	check.Role, check.Nonce = ResponderRole, newNonce()
-	hello, err := h.ep.newHello(check.Nonce, "")
+	hello, err := h.ep.helloFrame(check.Nonce, "")
 	if failure := h.send(hello, err); failure != nil {
 		return nil, failure
 	}
@@ -249,7 +248,7 @@ func (h *handshake) answer(e *envelope, claimed PeerID) (*established, *Handshak
 	if failure != nil {
 		return nil, failure
 	}
-	hello, err := h.ep.newHello(newNonce(), r.nonce)
+	hello, err := h.ep.helloFrame(newNonce(), r.nonce)
 	if failure := h.send(hello, err); failure != nil {
 		return nil, failure
 	}
@@ -264,15 +263,15 @@ func (h *handshake) openSession(r *remote) (*established, *HandshakeError) {
 		negotiated: negotiate(r.capabilities, h.ep.caps),
 		openedAt:   time.Now().UTC().Truncate(time.Millisecond),
 	}
-	frame, err := h.ep.newSession(est)
+	frame, err := h.ep.sessionFrame(est)
 	if failure := h.send(frame, err); failure != nil {
 		return nil, failure
 	}
 	return est, h.challenge(est)
 }
 
-// newSession returns the signed session envelope.
-func (ep *endpoint) newSession(est *established) ([]byte, error) {
+// sessionFrame returns the signed session envelope.
+func (ep *endpoint) sessionFrame(est *established) ([]byte, error) {
 	snapshot := est.negotiated
 	if len(snapshot) == 0 {
 		snapshot = []string{CapabilityBaseline} // the wire wants one; it grants nothing

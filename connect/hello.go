@@ -139,8 +139,8 @@ func describe(m jcs.Member) string {
 	}
 }
 
-// newHello returns this side's signed hello. An empty peerNonce makes a dialer's.
-func (ep *endpoint) newHello(nonce, peerNonce string) ([]byte, error) {
+// helloFrame returns this side's signed hello. An empty peerNonce makes a dialer's.
+func (ep *endpoint) helloFrame(nonce, peerNonce string) ([]byte, error) {
 	var e envelope
 	shape := signedHello
 	e.setNumber(fieldProtocolVersion, protocolVersion)

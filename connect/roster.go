@@ -25,16 +25,20 @@ func (r *roster) replace(allow []PeerID, keys map[PeerID]ed25519.PublicKey) erro
 	}
 	for peer, key := range keys {
 		if err := checkKey(peer, key); err != nil {
-			return err
+			return fmt.Errorf("PeerKeys: %w", err)
 		}
 	}
 	allowed := make(map[PeerID]bool, len(allow))
 	for _, peer := range allow {
 		allowed[peer] = true
 	}
+	own := make(map[PeerID]ed25519.PublicKey, len(keys))
+	for peer, key := range keys {
+		own[peer] = slices.Clone(key)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.allowed, r.keys = allowed, maps.Clone(keys)
+	r.allowed, r.keys = allowed, own
 	return nil
 }
 
@@ -58,9 +62,6 @@ func (r *roster) addKey(peer PeerID, key ed25519.PublicKey) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.keys == nil {
-		r.keys = make(map[PeerID]ed25519.PublicKey)
-	}
 	r.keys[peer] = slices.Clone(key)
 	r.allowed[peer] = true
 	return nil
@@ -113,7 +114,7 @@ func checkAllowed(peers []PeerID) error {
 // that peer.
 func checkKey(peer PeerID, key ed25519.PublicKey) error {
 	if id, err := NewPeerID(key); err != nil || id != peer {
-		return fmt.Errorf("PeerKeys: the key for %q does not belong to that id", peer)
+		return fmt.Errorf("the key for %q does not belong to that id", peer)
 	}
 	return nil
 }

@@ -34,9 +34,6 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	if cfg.SkipProofOfPossession {
 		cfg.ServerLimits.Penalty = -1 // anybody's recorded hello would earn it
 	}
-	if cfg.Nonces == nil {
-		cfg.Nonces = NewNonceStore(0)
-	}
 	ep, err := newResponder(cfg.ResponderConfig)
 	if err != nil {
 		return nil, err
@@ -69,10 +66,11 @@ func (s *Server) Serve(ctx context.Context, t Transport) error {
 // [*HandshakeError] and is logged, at most a few lines per second.
 func (s *Server) Accept(ctx context.Context, t Transport) (*Responder, error) {
 	a := &arrival{server: s, ep: s.ep}
+	defer a.giveBack()
 	r, failure := a.run(ctx, t)
 	if failure != nil {
 		closeFor(failure, t)
-		a.giveBack()
+		s.ep.Metrics.HandshakeRefused(failure.Code)
 		s.logRefusal(failure)
 		return nil, failure
 	}
@@ -121,7 +119,7 @@ func (s *Server) Disallow(peers ...PeerID) {
 // that are on it no more with [ErrPeerRemoved]. An error changes nothing.
 func (s *Server) SetAllow(peers []PeerID, keys map[PeerID]ed25519.PublicKey) error {
 	if err := s.ep.roster.replace(peers, keys); err != nil {
-		return fmt.Errorf("connect: %w", err)
+		return err
 	}
 	s.endUnwelcome()
 	return nil

@@ -363,3 +363,70 @@ func TestServerConfigErrors(t *testing.T) {
 		})
 	}
 }
+
+// joinInPanic is a dial of a server whose callback panics, as net/http lets it.
+func joinInPanic(t *testing.T, s *connect.Server) (*connect.RemoteAdapter, error) {
+	t.Helper()
+	near, far := connect.Pipe()
+	over := make(chan any)
+	go func() {
+		defer func() { over <- recover() }()
+		_, _ = s.Accept(t.Context(), far)
+	}()
+	app, err := connect.Dial(t.Context(), near, dialConfig())
+	require.Equal(t, "boom", <-over)
+	return app, err
+}
+
+func TestCallbacksThatPanicLeaveNothingBehind(t *testing.T) {
+	t.Run("Peer", func(t *testing.T) {
+		cfg := serverConfig()
+		cfg.ServerLimits.SessionsPerPeer = 1
+		broken := true
+		cfg.Peer = func(connect.PeerID) (options connect.PeerOptions) {
+			if broken {
+				panic("boom")
+			}
+			return options
+		}
+		serving(t, cfg, func(t *testing.T, s *connect.Server) {
+			_, err := joinInPanic(t, s)
+			require.Error(t, err, "the transport is closed")
+			broken = false
+			joined(t, s, dialConfig()) // the place is free
+		})
+	})
+	t.Run("OnOpen", func(t *testing.T) {
+		cfg := serverConfig()
+		cfg.OnOpen = func(*connect.Responder) { panic("boom") }
+		var closed bool
+		cfg.OnClose = func(*connect.Responder, error) { closed = true }
+		serving(t, cfg, func(t *testing.T, s *connect.Server) {
+			app, err := joinInPanic(t, s)
+			require.NoError(t, err)
+			app.Close()
+			require.NoError(t, s.Shutdown(t.Context()))
+			assert.True(t, closed)
+		})
+	})
+}
+
+func TestServersOfOneIdentityShareTheNoncesThatTheyAccepted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		id, hello := identityOf(0x51), appHello(t).frame(t)
+		for _, replayed := range []bool{false, true} {
+			cfg := serverConfig()
+			cfg.Identity, cfg.Nonces = id, nil
+			s := newServer(t, cfg)
+			near, far := connect.Pipe()
+			require.NoError(t, near.Send(t.Context(), hello))
+			_, err := s.Accept(t.Context(), far)
+			if replayed {
+				requireCode(t, err, connect.CodeNonceReplayed)
+			} else {
+				require.NoError(t, err)
+			}
+			closeServer(t, s)
+		}
+	})
+}

@@ -8,8 +8,7 @@ import (
 )
 
 // ServerConfig is [ResponderConfig] and what only a host of many peers decides. Allow
-// and PeerKeys are where the server starts; they can be changed while it runs. Nil
-// Nonces mean a store of the server's own, for all its sessions.
+// and PeerKeys are where the server starts; they can be changed while it runs.
 type ServerConfig struct {
 	ResponderConfig
 
@@ -93,8 +92,13 @@ func (c *ServerConfig) check() error {
 		return fmt.Errorf("config: unknown policy %d for a second session", c.Second)
 	}
 	l := c.ServerLimits
-	if l.Sessions < 0 || l.SessionsPerPeer < 0 || l.Handshakes < 0 {
-		return fmt.Errorf("config: ServerLimits must not be negative")
+	for _, limit := range []struct {
+		name  string
+		value int
+	}{{"Sessions", l.Sessions}, {"SessionsPerPeer", l.SessionsPerPeer}, {"Handshakes", l.Handshakes}} {
+		if limit.value < 0 {
+			return fmt.Errorf("config: ServerLimits.%s %d is negative", limit.name, limit.value)
+		}
 	}
 	return nil
 }

@@ -76,7 +76,9 @@ func TestShutdown(t *testing.T) {
 
 	t.Run("ends the handshakes that are under way", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
-			s := newServer(t, serverConfig())
+			metrics, cfg := new(counted), serverConfig()
+			cfg.Metrics = metrics
+			s := newServer(t, cfg)
 			near, far := connect.Pipe()
 			failed := make(chan error, 1)
 			go func() {
@@ -86,6 +88,7 @@ func TestShutdown(t *testing.T) {
 			synctest.Wait()
 			require.NoError(t, s.Shutdown(t.Context()))
 			requireCode(t, <-failed, connect.CodeServerClosed)
+			assert.Equal(t, []string{"refused server_closed"}, metrics.take())
 			requireClosed(t, near)
 		})
 	})

@@ -219,11 +219,12 @@ func (c *Config) setDefaults() {
 
 // check reports a value that no session could work with.
 func (c *Config) check() error {
-	for name, timeout := range map[string]time.Duration{
-		"handshake timeout": c.HandshakeTimeout, "write timeout": c.WriteTimeout,
-	} {
-		if timeout < 0 {
-			return fmt.Errorf("%s %v is negative", name, timeout)
+	for _, timeout := range []struct {
+		name  string
+		value time.Duration
+	}{{"HandshakeTimeout", c.HandshakeTimeout}, {"WriteTimeout", c.WriteTimeout}} {
+		if timeout.value < 0 {
+			return fmt.Errorf("%s %v is negative", timeout.name, timeout.value)
 		}
 	}
 	return c.Limits.check()

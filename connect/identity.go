@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -59,7 +60,7 @@ func IdentityFromKey(key ed25519.PrivateKey) (*Identity, error) {
 	if own := ed25519.NewKeyFromSeed(key.Seed()); !own.Equal(key) {
 		return nil, fmt.Errorf("identity: the private key's public half does not match its seed")
 	}
-	return newIdentity(append(ed25519.PrivateKey(nil), key...)), nil
+	return newIdentity(slices.Clone(key)), nil
 }
 
 func newIdentity(key ed25519.PrivateKey) *Identity {
@@ -77,7 +78,7 @@ func (i *Identity) PeerID() PeerID { return i.peerID }
 
 // PublicKey returns a copy of the public key.
 func (i *Identity) PublicKey() ed25519.PublicKey {
-	return append(ed25519.PublicKey(nil), i.public...)
+	return slices.Clone(i.public)
 }
 
 // Sign returns the Ed25519 signature of message.

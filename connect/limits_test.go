@@ -3,6 +3,7 @@ package connect_test
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -129,5 +130,16 @@ func TestAWriteThatTakesTooLongEndsTheSession(t *testing.T) {
 		}
 		assert.ErrorIs(t, s.Wait(), connect.ErrPeerNotReading)
 		assert.Less(t, time.Since(start), 11*time.Second)
+	})
+}
+
+func TestALimitMayBeAsLargeAsAnInt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		respond := responderConfig()
+		respond.Limits.PendingReplyBytes, respond.Limits.HandlerBytes = math.MaxInt, math.MaxInt
+		l := connectPair(t, dialConfig(), respond)
+		defer l.close()
+		_, err := l.app.InvokeTool(t.Context(), echoTool, nil)
+		require.NoError(t, err)
 	})
 }

@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"strconv"
@@ -31,12 +32,8 @@ type MemoryNonceStore struct {
 	capacity int
 
 	mu   sync.Mutex
-	seen map[nonceKey]struct{}
-	ring []nonceKey // in order of arrival, next is the oldest once full
-	next int
+	seen recent[struct{}]
 }
-
-type nonceKey [sha256.Size]byte
 
 // NewNonceStore returns a store for capacity nonces; 0 means [DefaultNonceCapacity].
 func NewNonceStore(capacity int) *MemoryNonceStore {
@@ -48,31 +45,14 @@ func NewNonceStore(capacity int) *MemoryNonceStore {
 
 // Accept implements [NonceStore]. Its error is always nil.
 func (s *MemoryNonceStore) Accept(peer PeerID, nonce string) (bool, error) {
-	key := sha256.Sum256([]byte(strconv.Itoa(len(peer)) + ":" + string(peer) + nonce))
+	key := digest(sha256.Sum256([]byte(strconv.Itoa(len(peer)) + ":" + string(peer) + nonce)))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, known := s.seen[key]; known {
+	if _, known := s.seen.get(key); known {
 		return false, nil
 	}
-	s.remember(key)
+	s.seen.put(cmp.Or(s.capacity, DefaultNonceCapacity), key, struct{}{})
 	return true, nil
-}
-
-func (s *MemoryNonceStore) remember(key nonceKey) {
-	if s.seen == nil {
-		s.seen = make(map[nonceKey]struct{})
-	}
-	if s.capacity == 0 {
-		s.capacity = DefaultNonceCapacity
-	}
-	if len(s.ring) < s.capacity {
-		s.ring = append(s.ring, key)
-	} else {
-		delete(s.seen, s.ring[s.next])
-		s.ring[s.next] = key
-		s.next = (s.next + 1) % s.capacity
-	}
-	s.seen[key] = struct{}{}
 }
 
 // nonceBytes is the size of a generated nonce; its text has 22 characters.

@@ -5,7 +5,7 @@ import "crypto/sha256"
 // digest stands for a text.
 type digest [sha256.Size]byte
 
-// recent holds what was found out about the last few texts, by their digests. The zero
+// recent holds what was found out about the last texts, by their digests. The zero
 // value holds nothing. It is not safe for concurrent use.
 type recent[V any] struct {
 	known map[digest]V

@@ -97,7 +97,7 @@ func (s *Session) admitOrJoin(size int) (admission, <-chan struct{}) {
 	if verdict == admitted {
 		s.ep.Metrics.RepliesQueued(1)
 	}
-	if verdict != noRoom || q.crowd+size > crowdFactor*s.ep.Limits.PendingReplyBytes {
+	if verdict != noRoom || !q.crowdTakes(size, crowdFactor, &s.ep.Limits) {
 		return verdict, nil
 	}
 	q.crowd += size
@@ -123,7 +123,13 @@ func (s *Session) endUnread() {
 func (s *Session) repliesPileUp() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.replies.crowd > (crowdFactor-1)*s.ep.Limits.PendingReplyBytes
+	return !s.replies.crowdTakes(0, crowdFactor-1, &s.ep.Limits)
+}
+
+// crowdTakes reports whether so many bytes more may wait for room, when factor times
+// PendingReplyBytes may. The product can be larger than an int.
+func (q *replyQueue) crowdTakes(size, factor int, most *Limits) bool {
+	return (q.crowd+size-1)/factor < most.PendingReplyBytes
 }
 
 // deny queues a failure for the request in e. It never waits.

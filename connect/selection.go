@@ -114,7 +114,8 @@ func demandOf(op string, payload json.RawMessage, own map[string]string) (demand
 func (want demand) metBy(m *spoke.HostCapabilityManifest) bool {
 	return slices.Contains(m.Capabilities, want.capability) &&
 		(want.namespace == nil || slices.Contains(m.Namespaces, *want.namespace)) &&
-		(want.scopeKey == nil || m.Authority == nil || m.Authority.ScopeKey == *want.scopeKey)
+		(want.scopeKey == nil || m.Authority == nil ||
+			m.Authority.ScopeKey == "" || m.Authority.ScopeKey == *want.scopeKey)
 }
 
 // scopeOf returns what a payload says at its top, or else in its scope.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spoke-peer/spoke-go/conformance/vectors"
 	"github.com/spoke-peer/spoke-go/connect"
+	"github.com/spoke-peer/spoke-go/manifest"
 	"github.com/spoke-peer/spoke-go/spoke"
 )
 
@@ -188,4 +189,13 @@ func FuzzSelect(f *testing.F) {
 			require.Contains(t, []spoke.Code{spoke.CodeCapabilityPortMissing, spoke.CodeInvalidInput}, spoke.CodeOf(err))
 		}
 	})
+}
+
+func TestAnAuthorityThatStatesNoScopeKeyIsNotFiltered(t *testing.T) {
+	for authority, fits := range map[string]bool{`{}`: true, `{"scope_key":null}`: true, `{"scope_key":5}`: true, `null`: true, `{"scope_key":"a"}`: true, `{"scope_key":"b"}`: false} {
+		m, _, err := manifest.Decode(raw(`{"capabilities":["spoke-baseline"],"authority":%s}`, authority))
+		require.NoError(t, err)
+		_, err = connect.Select("check", raw(`{"scope_key":"a"}`), []connect.Candidate{{Peer: "p", Manifest: &m}})
+		assert.Equal(t, fits, err == nil, authority)
+	}
 }

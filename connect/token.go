@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/spoke-peer/spoke-go/internal/jcs"
@@ -71,7 +72,7 @@ func ParseToken(document json.RawMessage) (Token, error) {
 	if err != nil {
 		return Token{}, errTokenShape
 	}
-	return Token{raw: append(json.RawMessage(nil), canonical...), claims: p.claims}, nil
+	return Token{raw: slices.Clone(json.RawMessage(canonical)), claims: p.claims}, nil
 }
 
 // Claims returns what the token says. The caller must not change its slices.
@@ -85,7 +86,7 @@ func (t Token) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil
 	}
-	return append([]byte(nil), t.raw...), nil
+	return slices.Clone(t.raw), nil
 }
 
 // UnmarshalJSON implements [json.Unmarshaler] with [ParseToken]; null is no token.

@@ -23,7 +23,6 @@ func requestIDOf(text []byte) (id requestID) {
 // waiter is an invoke that waits for its answer.
 type waiter struct {
 	id       requestID
-	op       string
 	sequence uint64
 	answer   chan answer // capacity 1; who took the waiter sends, and never waits
 }
@@ -46,7 +45,7 @@ type waiters struct {
 
 // addWaiter makes an invoke known to the reader and counts its write as running, nil once
 // the session has ended.
-func (s *Session) addWaiter(id requestID, op string, sequence uint64) *waiter {
+func (s *Session) addWaiter(id requestID, sequence uint64) *waiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -60,7 +59,7 @@ func (s *Session) addWaiter(id requestID, op string, sequence uint64) *waiter {
 	} else {
 		w = &waiter{answer: make(chan answer, 1)}
 	}
-	w.id, w.op, w.sequence = id, op, sequence
+	w.id, w.sequence = id, sequence
 	if s.waiters.byID == nil {
 		s.waiters.byID = make(map[requestID]*waiter)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/spoke-peer/spoke-go/connect"
 	"github.com/spoke-peer/spoke-go/connect/ws"
@@ -49,7 +50,7 @@ func startHost(allow ...connect.PeerID) (*host, error) {
 		Nonces:   connect.NewNonceStore(0),
 		Tools:    spoke.ToolHandlers{playRound: playRoundHandler},
 	}}
-	h.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h.server = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		transport, err := ws.Upgrade(w, r, nil)
 		if err != nil {
 			return // the request has its answer

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/spoke-peer/spoke-go/connect"
 	"github.com/spoke-peer/spoke-go/connect/ws"
@@ -64,7 +65,7 @@ func (h *host) listen(allow []connect.PeerID) error {
 	cfg := connect.ResponderConfig{Config: connect.Config{
 		Identity: h.id, Manifest: hostManifest(), Allow: allow, Nonces: connect.NewNonceStore(0),
 	}}
-	h.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h.server = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		transport, err := ws.Upgrade(w, r, nil)
 		if err != nil {
 			return // the request has its answer

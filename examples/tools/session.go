@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/spoke-peer/spoke-go/connect"
 	"github.com/spoke-peer/spoke-go/connect/ws"
@@ -45,7 +46,7 @@ func connectPeers(ctx context.Context, offered *tools.Registry) (*link, error) {
 		return nil, err
 	}
 	l, arrived := &link{}, make(chan error, 1)
-	l.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l.server = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		arrived <- l.accept(w, r, hostID, appID.PeerID())
 	})}
 	go l.server.Serve(listener)

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spoke-peer/spoke-go/examples/connect-demo/story"
 	"github.com/spoke-peer/spoke-go/fixtures/sqlitestore"
@@ -56,7 +57,7 @@ func serve(ctx context.Context, port int, db string, baseline bool) error {
 	if err := announce(host, listener, db); err != nil {
 		return err
 	}
-	server := &http.Server{Handler: host}
+	server := &http.Server{Handler: host, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		<-ctx.Done()
 		server.Close()

@@ -22,7 +22,8 @@ var _ spoke.ToolInvoker = (*Session)(nil)
 // the peer serves op is for the peer to say. Every failure is a [*spoke.Reject]:
 //
 //   - the peer's own answer: Remote reports true;
-//   - INVALID_INPUT: the payload cannot travel; nothing was sent;
+//   - INVALID_INPUT: the op or the payload cannot travel, or, of kind token_invalid, the
+//     token; nothing was sent;
 //   - INTERNAL_ERROR of kind timeout, canceled, session_closed, transport,
 //     correlation_mismatch, sequence_exhausted or envelope_auth_*.
 //

@@ -2,6 +2,7 @@ package connect
 
 import (
 	"errors"
+	"maps"
 	"time"
 )
 
@@ -11,12 +12,14 @@ const mostPenalty = time.Minute
 
 // penalties are the peers that are kept out for a while because of how their last
 // session ended. Only peers that have proven themselves get one, so a recorded hello
-// gets nobody else into trouble, and there are no more than are allowed. The table's
-// lock guards it.
+// gets nobody else into trouble. The table's lock guards it.
 type penalties struct {
 	first time.Duration // negative for none
 	peers map[PeerID]penalty
+	prune int // from how many peers on those are forgotten that behaved
 }
+
+const fewPenalties = 64
 
 type penalty struct {
 	last  time.Duration
@@ -35,7 +38,7 @@ func (p *penalties) punish(peer PeerID, now time.Time) {
 		return
 	}
 	next := penalty{last: p.first}
-	if before, ok := p.peers[peer]; ok && now.Before(before.until.Add(mostPenalty)) {
+	if before, ok := p.peers[peer]; ok && !before.forgiven(now) {
 		next.last = min(2*before.last, mostPenalty)
 	}
 	next.until = now.Add(next.last)
@@ -43,12 +46,19 @@ func (p *penalties) punish(peer PeerID, now time.Time) {
 		p.peers = make(map[PeerID]penalty)
 	}
 	p.peers[peer] = next
+	if len(p.peers) > max(p.prune, fewPenalties) {
+		maps.DeleteFunc(p.peers, func(_ PeerID, old penalty) bool { return old.forgiven(now) })
+		p.prune = 2 * len(p.peers)
+	}
 }
+
+// forgiven reports whether the next penalty is the first again.
+func (p penalty) forgiven(now time.Time) bool { return now.After(p.until.Add(mostPenalty)) }
 
 // keepsOut reports whether a peer's time is not over yet.
 func (p *penalties) keepsOut(peer PeerID, now time.Time) bool {
 	current, ok := p.peers[peer]
-	if ok && now.After(current.until.Add(mostPenalty)) {
+	if ok && current.forgiven(now) {
 		delete(p.peers, peer)
 	}
 	return ok && now.Before(current.until)

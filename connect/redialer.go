@@ -163,6 +163,9 @@ func (r *Redialer) State() State {
 func (r *Redialer) Session() *RemoteAdapter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.session == nil || r.session.State() == Closed {
+		return nil
+	}
 	return r.session
 }
 

@@ -154,6 +154,10 @@ func TestRedialerKeepsASessionUp(t *testing.T) {
 			require.NoError(t, err)
 		}
 		n.to(s) // the connection breaks, the network is still there
+		<-first.Done()
+		if again := r.Session(); again != nil {
+			assert.NotEqual(t, first.ID(), again.ID(), "one that ended is none")
+		}
 		_, err := r.InvokeTool(t.Context(), echoTool, nil)
 		require.NoError(t, err, "it waited for the next session")
 		assert.NotEqual(t, first.ID(), r.Session().ID())

@@ -40,6 +40,7 @@ type handleFunc func(ctx context.Context, payload json.RawMessage) (any, error)
 func (s *Session) admit(e *envelope, size int) (r request) {
 	op := s.opText(e.bytesOf(fieldOp))
 	if failure := s.authorize(e, op); failure != nil {
+		s.missed()
 		s.deny(e, *failure)
 		return r
 	}

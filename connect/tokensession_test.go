@@ -311,3 +311,13 @@ func TestTokensAppearNeitherInLogsNorInErrors(t *testing.T) {
 		}
 	})
 }
+
+func TestAPeerThatForgesTokensIsSlowedDown(t *testing.T) {
+	withHost(t, trusting(false), func(t *testing.T, p *wirePeer) {
+		began := time.Now()
+		for range 200 {
+			require.Equal(t, tokenFailed, answered(p.askWith("forged", echoTool)))
+		}
+		assert.Greater(t, time.Since(began), 100*time.Millisecond)
+	})
+}

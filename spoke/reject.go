@@ -85,7 +85,7 @@ func CodeOf(err error) Code {
 	if err == nil {
 		return ""
 	}
-	if r, ok := errors.AsType[*Reject](err); ok {
+	if r, ok := errors.AsType[*Reject](err); ok && r != nil {
 		return r.Code
 	}
 	return CodeInternalError
@@ -93,7 +93,7 @@ func CodeOf(err error) Code {
 
 // KindOf returns details.kind of the first [Reject] in err's chain, or "".
 func KindOf(err error) string {
-	if r, ok := errors.AsType[*Reject](err); ok {
+	if r, ok := errors.AsType[*Reject](err); ok && r != nil {
 		return r.Kind()
 	}
 	return ""

@@ -122,6 +122,8 @@ func TestRejectsAreErrorsWithACauseAndACode(t *testing.T) {
 	assert.Equal(t, spoke.Code(""), spoke.CodeOf(nil))
 	assert.Equal(t, spoke.CodeInternalError, spoke.CodeOf(errors.New("plain")))
 	assert.Empty(t, spoke.KindOf(errors.New("plain")))
+	assert.Equal(t, spoke.CodeInternalError, spoke.CodeOf((*spoke.Reject)(nil)), "a mistake, but no reason to panic")
+	assert.Empty(t, spoke.KindOf((*spoke.Reject)(nil)))
 
 	a := spoke.Rejectf(spoke.CodeInvalidInput, "m").WithDetail("a", 1)
 	b := a.WithDetail("b", 2)

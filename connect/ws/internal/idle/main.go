@@ -157,9 +157,12 @@ func startDialers(url string, host connect.PeerID, sessions int) (stop func(), e
 		_ = command.Wait()
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil || strings.TrimSpace(line) != ready {
+	if err == nil && strings.TrimSpace(line) != ready {
+		err = fmt.Errorf("they say %q", line)
+	}
+	if err != nil {
 		stop()
-		return nil, fmt.Errorf("the dialers failed: %q %w", line, err)
+		return nil, fmt.Errorf("the dialers failed: %w", err)
 	}
 	return stop, nil
 }
@@ -214,7 +217,7 @@ func dialOne(url string, host connect.PeerID, n int) error {
 	// The host refuses it; its reader has then seen a request.
 	_, err = app.InvokeTool(context.Background(), toyworld.RollDiceID, json.RawMessage(`{"count":1}`))
 	if code := spoke.CodeOf(err); code != spoke.CodeCapabilityPortMissing {
-		return fmt.Errorf("the host answered %w", err)
+		return fmt.Errorf("the host was to refuse a tool: %v", err)
 	}
 	return nil
 }

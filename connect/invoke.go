@@ -25,7 +25,8 @@ var _ spoke.ToolInvoker = (*Session)(nil)
 //   - INVALID_INPUT: the op or the payload cannot travel, or, of kind token_invalid, the
 //     token; nothing was sent;
 //   - INTERNAL_ERROR of kind timeout, canceled, session_closed, transport,
-//     correlation_mismatch, sequence_exhausted or envelope_auth_*.
+//     correlation_mismatch, sequence_exhausted, envelope_auth_* or, when there is no
+//     token, token_invalid.
 //
 // Ctx bounds the wait, never the frame: a request that was sent stays sent.
 //

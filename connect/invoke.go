@@ -95,7 +95,7 @@ func (s *Session) toolPayload(args any) (content, *spoke.Reject) {
 		return content{}, reject
 	}
 	if canonical[0] != '{' {
-		return content{}, spoke.Rejectf(spoke.CodeInvalidInput, "arguments must be a JSON object").WithDetail("field", "arguments")
+		return content{}, spoke.Rejectf(spoke.CodeInvalidInput, "arguments must be a JSON object").WithDetail(spoke.DetailField, "arguments")
 	}
 	return content{"arguments", canonical}, nil
 }
@@ -108,7 +108,7 @@ func (s *Session) encode(what string, v any, open int) ([]byte, *spoke.Reject) {
 		raw, err = jcs.CanonicalExact(raw, s.ep.Limits.Depth-open)
 	}
 	if err != nil {
-		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "%s: %w", what, err).WithDetail("field", what)
+		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "%s: %w", what, err).WithDetail(spoke.DetailField, what)
 	}
 	return raw, nil
 }

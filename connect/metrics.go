@@ -69,7 +69,7 @@ func (s *Session) opLabel(op string) string {
 	if _, own := s.ep.ops[op]; own || s.granted(op) {
 		return op
 	}
-	if _, known := requiredCapability(op); known && !strings.HasPrefix(op, toolPrefix) {
+	if _, known := RequiredCapability(op); known && !strings.HasPrefix(op, toolPrefix) {
 		return op
 	}
 	return otherOp

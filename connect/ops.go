@@ -45,6 +45,17 @@ func CoreCapability(op string) (string, bool) {
 	return capability, ok
 }
 
+// RequiredCapability returns the capability that an op of the protocol requires of a
+// peer: of a core op, a tool or a port. Any other op is told false.
+//
+// Source: wire spec, sections 5 and 7.
+func RequiredCapability(op string) (string, bool) {
+	if capability, ok := CoreCapability(op); ok {
+		return capability, true
+	}
+	return PortCapability(op)
+}
+
 // Op is an op of the application: its name, the capability that a peer must have
 // negotiated to invoke it, and what serves it.
 type Op struct {

@@ -69,7 +69,7 @@ func payloadReject(op string, err error) *spoke.Reject {
 	if wrong, ok := errors.AsType[*shape.Error](err); ok && wrong.Field != "" {
 		field = wrong.Field
 	}
-	return spoke.Rejectf(spoke.CodeInvalidInput, "%s: %w", op, err).WithDetail("field", field)
+	return spoke.Rejectf(spoke.CodeInvalidInput, "%s: %w", op, err).WithDetail(spoke.DetailField, field)
 }
 
 // drive asks for the op and reads the answer.

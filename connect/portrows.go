@@ -2,6 +2,8 @@ package connect
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/spoke-peer/spoke-go/spoke"
 )
@@ -78,7 +80,7 @@ var (
 		"port.fork.list_timeline_events", CapabilityFork,
 		func(ctx context.Context, f spoke.ForkPort, p scopePayload) ([]spoke.TimelineEvent, error) {
 			if p.Scope.ForkID == nil {
-				return nil, spoke.Rejectf(spoke.CodeInvalidInput, "scope.fork_id is missing").WithDetail("field", "scope.fork_id")
+				return nil, spoke.Rejectf(spoke.CodeInvalidInput, "scope.fork_id is missing").WithDetail(spoke.DetailField, "scope.fork_id")
 			}
 			return f.ListForkTimelineEvents(ctx, p.Scope)
 		},
@@ -109,3 +111,8 @@ func PortCapability(op string) (string, bool) {
 	}
 	return row.required(), true
 }
+
+// PortOps lists the ops of ports that the protocol has, sorted.
+//
+// Source: wire spec, section 7.
+func PortOps() []string { return slices.Sorted(maps.Keys(portOps)) }

@@ -323,6 +323,11 @@ func TestTheCatalogueOfPorts(t *testing.T) {
 		assert.True(t, ok)
 		assert.Equal(t, c.capability, capability, c.op)
 	}
+	var listed []string
+	for _, c := range portCases {
+		listed = append(listed, c.op)
+	}
+	assert.ElementsMatch(t, listed, connect.PortOps())
 	_, ok := connect.PortCapability("port.knowledge.delete")
 	assert.False(t, ok)
 	_, ok = connect.CoreCapability("port.knowledge.get")

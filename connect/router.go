@@ -179,7 +179,7 @@ func (r *Router) Invoke(ctx context.Context, op string, payload any) (json.RawMe
 	}
 	raw, err := wirejson.Raw(payload)
 	if err != nil {
-		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "payload: %w", err).WithDetail("field", "payload")
+		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "payload: %w", err).WithDetail(spoke.DetailField, "payload")
 	}
 	return r.route(ctx, op, raw, func(s *Session) (json.RawMessage, error) { return s.Invoke(ctx, op, raw) })
 }

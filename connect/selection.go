@@ -92,7 +92,7 @@ type demand struct {
 // demandOf reads what a request asks. Own holds the capabilities of ops that the protocol
 // does not know.
 func demandOf(op string, payload json.RawMessage, own map[string]string) (demand, *spoke.Reject) {
-	capability, known := requiredCapability(op)
+	capability, known := RequiredCapability(op)
 	if !known {
 		capability = own[op]
 	}
@@ -105,7 +105,7 @@ func demandOf(op string, payload json.RawMessage, own map[string]string) (demand
 	}
 	var err error
 	if d.namespace, d.scopeKey, err = scopeOf(payload); err != nil {
-		return demand{}, spoke.Rejectf(spoke.CodeInvalidInput, "payload: %w", err).WithDetail("field", "payload")
+		return demand{}, spoke.Rejectf(spoke.CodeInvalidInput, "payload: %w", err).WithDetail(spoke.DetailField, "payload")
 	}
 	return d, nil
 }

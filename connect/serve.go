@@ -115,7 +115,7 @@ func (s *Session) serveTool(ctx context.Context, id string, payload json.RawMess
 	}
 	args, ok := jcs.Get(payload, "arguments")
 	if !ok || args.Value[0] != '{' {
-		return result, spoke.Rejectf(spoke.CodeInvalidInput, "arguments must be a JSON object").WithDetail("field", "arguments")
+		return result, spoke.Rejectf(spoke.CodeInvalidInput, "arguments must be a JSON object").WithDetail(spoke.DetailField, "arguments")
 	}
 	schemas := s.ep.schemas[id]
 	if schemas != nil {

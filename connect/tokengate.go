@@ -44,19 +44,10 @@ func (ep *endpoint) now() time.Time {
 	return ep.Now()
 }
 
-// requiredCapability returns the capability that op requires of a peer: the protocol's
-// rule, false for an op that the protocol does not know.
-func requiredCapability(op string) (string, bool) {
-	if capability, ok := CoreCapability(op); ok {
-		return capability, true
-	}
-	return PortCapability(op)
-}
-
-// required is requiredCapability and the application's own ops; "" for an op that the
+// required is [RequiredCapability] and the application's own ops; "" for an op that the
 // dispatch gate denies anyway.
 func (ep *endpoint) required(op string) string {
-	if capability, ok := requiredCapability(op); ok {
+	if capability, ok := RequiredCapability(op); ok {
 		return capability
 	}
 	return ep.ops[op].Capability

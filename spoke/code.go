@@ -84,4 +84,5 @@ const (
 const (
 	DetailKind     = "kind"
 	DetailWireCode = "wire_code"
+	DetailField    = "field" // of the payload; what is wrong
 )

@@ -206,10 +206,7 @@ func (l *link) explained(err error, s *connect.Session, op string) error {
 	if !ok || reject.Code != spoke.CodeCapabilityPortMissing {
 		return err
 	}
-	needs, known := connect.CoreCapability(op)
-	if !known {
-		needs, known = connect.PortCapability(op)
-	}
+	needs, known := connect.RequiredCapability(op)
 	if !known || slices.Contains(s.NegotiatedCapabilities(), needs) {
 		return err
 	}

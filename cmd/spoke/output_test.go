@@ -38,7 +38,7 @@ func TestNothingIsColouredThatIsNoTerminal(t *testing.T) {
 
 func TestEveryPortThatTheShellCompletesExists(t *testing.T) {
 	t.Parallel()
-	for _, op := range portOps {
+	for _, op := range connect.PortOps() {
 		_, ok := connect.PortCapability(op)
 		assert.True(t, ok, op)
 	}

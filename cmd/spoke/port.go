@@ -9,14 +9,6 @@ import (
 	"github.com/spoke-peer/spoke-go/connect"
 )
 
-// portOps are the ops of ports that the shell completes.
-var portOps = []string{
-	"port.knowledge.get", "port.knowledge.put", "port.relation.get", "port.relation.put",
-	"port.scope.list_knowledge_entries", "port.scope.list_timeline_events", "port.finding.put",
-	"port.rule.list", "port.host.list_peer_manifests", "port.computable.project",
-	"port.computable.compute", "port.fork.list_timeline_events",
-}
-
 func newPort(l *link) *cobra.Command {
 	return &cobra.Command{
 		Use:   "port [URL] OP [JSON|-|@FILE]",
@@ -25,7 +17,7 @@ func newPort(l *link) *cobra.Command {
 "port." in front of a port's name may be left out, as in "knowledge.get". Without a payload
 it is {}. "-" reads the payload from stdin, "@FILE" from a file.`,
 		Args:              cobra.RangeArgs(1, 3),
-		ValidArgsFunction: cobra.FixedCompletions(portOps, cobra.ShellCompDirectiveNoFileComp),
+		ValidArgsFunction: cobra.FixedCompletions(connect.PortOps(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := l.begin(cmd, args)
 			if err != nil {

@@ -116,7 +116,7 @@ func outcome(result json.RawMessage, err error) string {
 	if !ok {
 		return err.Error()
 	}
-	for _, name := range []string{"field", spoke.DetailWireCode, spoke.DetailKind} {
+	for _, name := range []string{spoke.DetailField, spoke.DetailWireCode, spoke.DetailKind} {
 		if detail, ok := r.Details[name]; ok {
 			return fmt.Sprintf("%s %v", r.Code, detail)
 		}

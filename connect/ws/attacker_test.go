@@ -156,6 +156,14 @@ func (a *attacker) flood(next func(s *evilSession) func() []byte) {
 	})
 }
 
+// pour writes frames again and again, as fast as they go, after a first one.
+func pour(conn *websocket.Conn, first []byte, frames ...[]byte) {
+	defer conn.Close()
+	many := bytes.Repeat(bytes.Join(frames, nil), 10_000)
+	for _, err := conn.NetConn().Write(first); err == nil; _, err = conn.NetConn().Write(many) {
+	}
+}
+
 func always(frame []byte) func() []byte { return func() []byte { return frame } }
 
 // many runs f in n goroutines.
@@ -377,6 +385,46 @@ func attacks() map[string]hostilePeer {
 				s.conn.Close()
 			})
 		}, ""}, // what it does is allowed
+
+		"sends pings and fragments without content in bulk": {func(a *attacker) {
+			many(4, func() {
+				forever(func() {
+					s := a.established()
+					if s == nil {
+						return
+					}
+					s.drain()
+					pour(s.conn, clientFrame(websocket.BinaryMessage, ""), clientFrame(continuation, ""), clientFrame(ping, ""))
+				})
+			})
+		}, ""},
+
+		"sends pings in bulk in place of a hello": {func(a *attacker) {
+			many(4, func() {
+				forever(func() {
+					conn, err := a.upgraded()
+					if err != nil {
+						return
+					}
+					go func() { _, _, _ = conn.ReadMessage() }()
+					pour(conn, nil, clientFrame(ping, ""))
+				})
+			})
+		}, "code=timeout"},
+
+		"forges tokens": {func(a *attacker) {
+			many(4, func() {
+				a.flood(func(s *evilSession) func() []byte {
+					return func() []byte {
+						defer func() { s.sequence++ }()
+						return s.sealed(connect.RequestEnvelope, map[string]any{
+							"session_id": s.session, "sequence": s.sequence, "request_id": uuid.NewString(), "op": echoTool,
+							"payload": map[string]any{"arguments": map[string]any{}}, "auth": map[string]any{"v": 1},
+						})
+					}
+				})
+			})
+		}, "auth_failed"},
 
 		"is a stranger who tries again and again": {func(a *attacker) {
 			hello := bytes.Replace(a.hello(), []byte(a.id.PeerID()), []byte(identityOf(99).PeerID()), 1)

@@ -98,6 +98,16 @@ func TestHandler(t *testing.T) {
 		requireUnavailable()
 	})
 
+	t.Run("asks whom it cuts short when it shuts down to come back later", func(t *testing.T) {
+		h := newHandled(t, serverConfig(), nil)
+		transport, err := ws.Dial(t.Context(), h.url, nil)
+		require.NoError(t, err)
+		defer transport.Close()
+		require.NoError(t, h.Shutdown(t.Context()))
+		_, err = transport.Recv(t.Context())
+		require.ErrorIs(t, err, connect.ErrTryLater)
+	})
+
 	t.Run("takes the options of Upgrade", func(t *testing.T) {
 		h := newHandled(t, serverConfig(), &ws.UpgradeOptions{CheckOrigin: func(*http.Request) bool { return false }})
 		_, response, err := websocket.DefaultDialer.DialContext(t.Context(), h.url, nil)

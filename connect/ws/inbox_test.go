@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -30,6 +32,45 @@ func TestAnInboxReadsAheadWhenMoreHasCome(t *testing.T) {
 	assert.Equal(t, string(short), read(in, conn))
 	assert.Equal(t, []int{asked, asked, pieceBytes, asked}, conn.asked)
 }
+
+func TestWhatIsNoPayloadIsReadSlowlyInTheLongRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn, in, began := endless{}, new(inbox), time.Now()
+		p := make([]byte, 1<<10)
+		read := func(times int) {
+			for range times {
+				_, err := in.read(conn, p)
+				require.NoError(t, err)
+			}
+		}
+		read(freeOverhead/len(p) + 1)
+		assert.Zero(t, time.Since(began))
+		read(10)
+		assert.Equal(t, 10*overheadPause, time.Since(began))
+
+		began = time.Now()
+		message := in.begin(bytes.NewReader(make([]byte, 20)))
+		_, err := readMessage(message)
+		require.NoError(t, err)
+		read(freeOverhead / len(p))
+		assert.Zero(t, time.Since(began), "a message came")
+
+		_, err = readMessage(in.begin(bytes.NewReader(nil)))
+		require.NoError(t, err)
+		message = in.begin(io.LimitReader(rand.NewChaCha8([32]byte{}), 1<<30))
+		for range 4 * freeOverhead / len(p) { // of a long message, each with its payload
+			read(1)
+			_, err := message.Read(p[:len(p)-14])
+			require.NoError(t, err)
+		}
+		assert.Zero(t, time.Since(began), "and a long one is no overhead")
+	})
+}
+
+// endless is a connection on which more comes.
+type endless struct{ net.Conn }
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestAnErrorComesAfterWhatWasReadAhead(t *testing.T) {
 	full, rest := bytes.Repeat([]byte("f"), 100), bytes.Repeat([]byte("r"), 150)

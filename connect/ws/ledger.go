@@ -2,6 +2,7 @@ package ws
 
 import (
 	"net"
+	"sync"
 	"time"
 )
 
@@ -32,12 +33,19 @@ func ledgerOf(conn net.Conn) ledger {
 	}
 	s := new(socketLedger)
 	s.room.init(conn)
+	s.spare.init(conn)
+	s.spare.secure = true
 	return s
 }
 
 // socketLedger is that of a connection which another package opened: each message is
 // written before its sending ends.
-type socketLedger struct{ room room }
+type socketLedger struct {
+	room room
+
+	mu    sync.Mutex
+	spare room // asks the socket every time; mu guards it
+}
 
 func (s *socketLedger) hasRoom(bytes int) bool { return s.room.has(bytes) }
 func (s *socketLedger) begin(bytes int)        { s.room.spend(bytes) }
@@ -45,8 +53,14 @@ func (s *socketLedger) end()                   {}
 func (s *socketLedger) failure() error         { return nil }
 func (s *socketLedger) stop()                  {}
 
-// awaitSpare does not wait: the write does.
+// awaitSpare does not wait. Where the socket can tell, there has to be room now: a ping
+// that comes to its deadline would break the connection.
 func (s *socketLedger) awaitSpare(bytes int, _ time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.spare.tells() && !s.spare.has(bytes) {
+		return false
+	}
 	s.room.spend(bytes)
 	return true
 }

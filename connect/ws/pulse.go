@@ -1,8 +1,8 @@
 package ws
 
 import (
+	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -10,6 +10,7 @@ import (
 
 const (
 	defaultPingInterval = 30 * time.Second
+	mostPingInterval    = math.MaxInt64 / 4 // of which a multiple is still a time
 
 	// controlTimeout bounds the writing of a ping or a pong, which waits for a message
 	// that is being written.
@@ -25,17 +26,18 @@ type pulse struct {
 	out      ledger
 	controls sync.WaitGroup
 
-	ponging atomic.Bool
-	feltAt  time.Time // when the deadline was set; the reader's alone
+	feltAt time.Time // when the deadline was set; the reader's alone
 
 	mu      sync.Mutex
 	stopped bool
+	asked   *string // by the last ping, if it was not answered yet
+	ponging bool    // a goroutine answers
 	timer   *time.Timer
 }
 
 // start begins to watch. Zero means the default interval, a negative one none.
 func (p *pulse) start(conn *websocket.Conn, interval time.Duration, out ledger) {
-	p.conn, p.interval, p.out = conn, max(interval, 0), out
+	p.conn, p.interval, p.out = conn, min(max(interval, 0), mostPingInterval), out
 	if interval == 0 {
 		p.interval = defaultPingInterval
 	}
@@ -87,23 +89,37 @@ func (p *pulse) beat() {
 	}
 }
 
-// pong answers a ping without making the reader wait. Pings that come before an answer
-// was written are left unanswered, as RFC 6455, section 5.5.3 allows.
+// pong answers a ping without making the reader wait. Of pings that come before an answer
+// was written only the last is answered, as RFC 6455, section 5.5.3 allows.
 func (p *pulse) pong(text string) {
-	if !p.ponging.CompareAndSwap(false, true) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = &text
+	if p.stopped || p.ponging {
 		return
 	}
-	if !p.enter() {
-		return
-	}
-	go func() {
-		defer p.controls.Done()
-		defer p.ponging.Store(false)
-		if !p.out.awaitSpare(len(text), controlTimeout) {
-			return
+	p.ponging = true
+	p.controls.Go(p.answer)
+}
+
+// answer answers pings until none waits.
+func (p *pulse) answer() {
+	for text := p.nextPong(); text != nil; text = p.nextPong() {
+		if p.out.awaitSpare(len(*text), controlTimeout) {
+			_ = p.conn.WriteControl(websocket.PongMessage, []byte(*text), time.Now().Add(controlTimeout))
 		}
-		_ = p.conn.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(controlTimeout))
-	}()
+	}
+}
+
+func (p *pulse) nextPong() *string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := p.asked
+	if p.asked = nil; p.stopped {
+		text = nil
+	}
+	p.ponging = text != nil
+	return text
 }
 
 // enter counts a writer of control frames, false once the pulse has stopped.

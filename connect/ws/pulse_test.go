@@ -1,7 +1,6 @@
 package ws_test
 
 import (
-	"context"
 	"net"
 	"net/http"
 	"sync"
@@ -131,29 +130,6 @@ func TestPings(t *testing.T) {
 		var timeout net.Error
 		require.ErrorAs(t, err, &timeout)
 		assert.Zero(t, pings.Load())
-	})
-
-	t.Run("that nobody answers do not keep a message from being read", func(t *testing.T) {
-		transport, raw := rawPair(t, "client")
-		flooded := make(chan struct{})
-		var pinger sync.WaitGroup
-		pinger.Go(func() { // reads no pong: their way back fills up
-			defer close(flooded)
-			text := make([]byte, 125)
-			for range 40_000 {
-				if raw.WriteControl(websocket.PingMessage, text, time.Now().Add(10*time.Second)) != nil {
-					return
-				}
-			}
-			assert.NoError(t, sendBinary(raw, []byte("after the pings")))
-		})
-		began := time.Now()
-		got, err := transport.Recv(context.Background())
-		require.NoError(t, err)
-		assert.Equal(t, "after the pings", string(got))
-		assert.Less(t, time.Since(began), 5*time.Second, "it waited for a pong to be written")
-		<-flooded
-		pinger.Wait()
 	})
 }
 

@@ -19,7 +19,7 @@ const (
 // not again until what it had room for is spent. The zero value never knows.
 type room struct {
 	socket   syscall.RawConn
-	secure   bool             // TLS writes on its own, so the socket is asked every time
+	secure   bool             // the socket is asked every time: TLS writes on its own
 	ask      func(fd uintptr) // made once; sets writable
 	writable bool             // guarded as Send is
 	left     atomic.Int64     // bytes; what is written aside, such as a ping, spends too
@@ -34,6 +34,9 @@ func (r *room) init(conn net.Conn) {
 		r.ask = func(fd uintptr) { r.writable = writable(fd) }
 	}
 }
+
+// tells reports whether the socket can be asked at all.
+func (r *room) tells() bool { return r.socket != nil && canAsk }
 
 // has reports whether a message is sure to be written at once.
 func (r *room) has(bytes int) bool {

@@ -1,8 +1,10 @@
 package ws
 
 import (
+	"math"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -43,4 +45,24 @@ func TestASocketIsAskedAgainWhenWhatItHadRoomForIsSpent(t *testing.T) {
 	full := room{socket: new(asked), ask: func(uintptr) {}}
 	assert.False(t, full.has(1))
 	assert.False(t, new(room).has(1))
+}
+
+func TestAPingOfAnothersConnectionNeedsRoomWhereTheSocketCanTell(t *testing.T) {
+	ledger := func(writable bool) *socketLedger {
+		s := &socketLedger{spare: room{socket: new(asked), secure: true}}
+		s.spare.ask = func(uintptr) { s.spare.writable = writable }
+		return s
+	}
+	assert.True(t, ledger(true).awaitSpare(10, time.Hour))
+	assert.Equal(t, !canAsk, ledger(false).awaitSpare(10, time.Hour))
+	assert.True(t, new(socketLedger).awaitSpare(10, time.Hour), "nobody can tell")
+}
+
+func TestAnIntervalIsNeverTooLongToAddUp(t *testing.T) {
+	var p pulse
+	p.start(dialed(t).conn, math.MaxInt64, new(socketLedger))
+	defer p.stop()
+	assert.Positive(t, p.patience())
+	p.felt()
+	assert.True(t, time.Now().Add(p.patience()).After(time.Now()))
 }

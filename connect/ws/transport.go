@@ -22,6 +22,7 @@ const closeGrace = time.Second
 // goroutine at a time and Recv by one; Close by any.
 type Transport struct {
 	conn  *websocket.Conn
+	in    *inbox // nil if another opened the connection
 	out   ledger
 	pulse pulse
 	once  sync.Once
@@ -43,6 +44,9 @@ func New(conn *websocket.Conn) *Transport { return newTransport(conn, 0) }
 
 func newTransport(conn *websocket.Conn, interval time.Duration) *Transport {
 	t := &Transport{conn: conn, out: ledgerOf(conn.NetConn())}
+	if c := batchConnOf(conn.NetConn()); c != nil {
+		t.in = &c.in
+	}
 	t.pulse.start(conn, interval, t.out)
 	return t
 }
@@ -103,6 +107,9 @@ func (t *Transport) RecvMessage(context.Context) (frame []byte, binary bool, err
 //go:noinline
 func (t *Transport) read(message io.Reader, err error) ([]byte, error) {
 	var frame []byte
+	if err == nil && t.in != nil {
+		message = t.in.begin(message)
+	}
 	if err == nil {
 		frame, err = readMessage(message)
 	}

@@ -137,13 +137,14 @@ func (s *Session) joinFetch() (Token, *tokenFlight) {
 	now := s.ep.now()
 	s.purse.mu.Lock()
 	defer s.purse.mu.Unlock()
-	if s.purse.flight == nil && !now.Before(s.purse.renew) {
+	valid := now.Before(s.purse.token.claims.Expires)
+	if s.purse.flight == nil && (!valid || !now.Before(s.purse.renew)) {
 		flight := &tokenFlight{done: make(chan struct{})}
 		if s.run(func() { s.fetchToken(flight) }) {
 			s.purse.flight = flight
 		}
 	}
-	if now.Before(s.purse.token.claims.Expires) {
+	if valid {
 		return s.purse.token, nil
 	}
 	return Token{}, s.purse.flight

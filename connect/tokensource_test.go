@@ -270,3 +270,17 @@ func TestASourceAnswersAChallenge(t *testing.T) {
 		require.NoError(t, err, "the answer holds for the session")
 	})
 }
+
+func TestASourceThatFailsBeforeTheEndOfATokenIsAskedAgainAtTheEnd(t *testing.T) {
+	withMint(t, 20*time.Second, trusting(true), func(t *testing.T, m *mint, _ link, echo func() error) {
+		require.NoError(t, echo())
+		wait(19*time.Second + 500*time.Millisecond)
+		down := errors.New("the issuer is down")
+		m.fail.Store(&down)
+		require.NoError(t, echo(), "with the old token")
+		synctest.Wait()
+		m.fail.Store(nil)
+		wait(600 * time.Millisecond) // the token has expired, the next try would be later
+		assert.NoError(t, echo())
+	})
+}

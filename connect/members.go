@@ -2,6 +2,7 @@ package connect
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/spoke-peer/spoke-go/internal/jcs"
 )
@@ -18,23 +19,23 @@ func objectMembers(document []byte) (map[string]jcs.Member, error) {
 }
 
 // exactMembers returns the members of a JSON object that has all of required, may have
-// those of optional, and has no other.
+// those of optional, and has no other. What it keeps is no more than those, whatever a
+// peer sends.
 func exactMembers(document []byte, required, optional []string) (map[string]jcs.Member, bool) {
-	members, err := objectMembers(document)
-	if err != nil {
+	members, exact := make(map[string]jcs.Member), true
+	err := jcs.Split(document, 0, jcs.VisitFunc(func(name []byte, m jcs.Member) {
+		text := string(name)
+		if exact = exact && (slices.Contains(required, text) || slices.Contains(optional, text)); exact {
+			members[text] = m
+		}
+	}))
+	if err != nil || !exact {
 		return nil, false
 	}
-	known := 0
 	for _, name := range required {
 		if _, has := members[name]; !has {
 			return nil, false
 		}
-		known++
 	}
-	for _, name := range optional {
-		if _, has := members[name]; has {
-			known++
-		}
-	}
-	return members, known == len(members)
+	return members, true
 }

@@ -39,7 +39,7 @@ func (p *penalties) punish(peer PeerID, now time.Time) {
 	}
 	next := penalty{last: p.first}
 	if before, ok := p.peers[peer]; ok && !before.forgiven(now) {
-		next.last = min(2*before.last, mostPenalty)
+		next.last = max(p.first, min(2*before.last, mostPenalty))
 	}
 	next.until = now.Add(next.last)
 	if p.peers == nil {

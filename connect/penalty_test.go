@@ -23,3 +23,12 @@ func TestPeersThatBehaveAreForgotten(t *testing.T) {
 	assert.True(t, p.keepsOut("peer", now.Add(2*time.Second-1)), "the second is twice as long")
 	assert.False(t, p.keepsOut("peer", now.Add(2*time.Second)))
 }
+
+func TestAPenaltyIsNeverShorterThanTheFirst(t *testing.T) {
+	p, now := penalties{first: 10 * time.Minute}, time.Now()
+	for range 3 {
+		p.punish("peer", now)
+		now = now.Add(10*time.Minute - 1)
+		assert.True(t, p.keepsOut("peer", now))
+	}
+}

@@ -2,6 +2,7 @@ package connect_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -113,6 +114,27 @@ func TestAttackHelloReplay(t *testing.T) {
 			assert.ErrorIs(t, r.Wait(), connect.ErrNotProven)
 			joined(t, s, dialConfig())
 		})
+	})
+}
+
+func TestAttackRecordedHellosTakeThePlacesOfAPeerForAMomentOnly(t *testing.T) {
+	cfg := serverConfig()
+	cfg.ServerLimits.SessionsPerPeer, cfg.HandshakeTimeout = 3, time.Second
+	serving(t, cfg, func(t *testing.T, s *connect.Server) {
+		honest := joined(t, s, dialConfig()) // says nothing, but answers
+		var ghosts []*connect.Responder
+		for range 2 {
+			ghost, _, err := replayed(t, s, recordedHello(t))
+			require.NoError(t, err)
+			ghosts = append(ghosts, ghost)
+		}
+		requireCode(t, join(t, s, dialConfig()).hostErr, connect.CodeServerBusy)
+		for _, ghost := range ghosts {
+			assert.ErrorIs(t, ghost.Wait(), connect.ErrNotProven)
+			assert.Equal(t, 2*time.Second, time.Since(ghost.OpenedAt()))
+		}
+		joined(t, s, dialConfig())
+		assert.Equal(t, connect.Established, honest.host.State())
 	})
 }
 

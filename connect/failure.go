@@ -84,7 +84,9 @@ func (s *Session) detailsThatTravel(details map[string]any) map[string]any {
 			raw, err = jcs.CanonicalExact(raw, s.ep.Limits.Depth-3)
 		}
 		if err != nil || !validText(name) {
-			s.log.Warn("a detail of a reject cannot travel", "detail", name, "error", err)
+			s.stripped.log(func(n uint64) {
+				s.log.Warn("a detail of a reject cannot travel", "detail", name, "error", err, "count", n)
+			})
 			continue
 		}
 		kept[name] = json.RawMessage(raw)

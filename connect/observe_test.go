@@ -392,3 +392,28 @@ func TestPortsAreCountedByTheirOps(t *testing.T) {
 		assert.Equal(t, []string{"opened", "served port.knowledge.get ok in 0s", "served other op_unsupported in 0s"}, host.take())
 	})
 }
+
+func TestRequestsThatMeetADefectFillNoLog(t *testing.T) {
+	for line, serve := range map[string]spoke.ToolHandler{
+		"a handler panicked": func(context.Context, json.RawMessage) (any, error) { panic("boom") },
+		"a handler failed":   func(context.Context, json.RawMessage) (any, error) { return nil, errors.New("no") },
+		"a detail of a reject cannot travel": func(context.Context, json.RawMessage) (any, error) {
+			return nil, spoke.Rejectf(spoke.CodeInvalidInput, "no").WithDetail("a", make(chan int))
+		},
+	} {
+		t.Run(line, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				log, respond := new(lines), responderConfig()
+				respond.Logger = log.logger()
+				respond.Tools = spoke.ToolHandlers{echoTool: serve}
+				l := connectPair(t, dialConfig(), respond)
+				defer l.close()
+				for range 100 {
+					_, _ = l.app.InvokeTool(t.Context(), echoTool, nil)
+				}
+				assert.Len(t, log.with(line), 7)
+				assert.Len(t, log.with(line, "count=64"), 1)
+			})
+		})
+	}
+}

@@ -177,7 +177,9 @@ func (s *Session) respond(r *request) (b body) {
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			s.log.Error("a handler panicked", "op", r.service.op, "panic", v, "stack", string(debug.Stack()))
+			s.panicked.log(func(n uint64) {
+				s.log.Error("a handler panicked", "op", r.service.op, "panic", v, "stack", string(debug.Stack()), "count", n)
+			})
 			b = s.failureBody(errHandler)
 		}
 		tell(string(spoke.CodeInternalError)) // also of a handler that left its goroutine

@@ -179,15 +179,36 @@ func (s *Server) stopAccepting() {
 	s.stop()
 }
 
-// second applies the policy for second sessions to a session that has begun.
-func (s *Server) second(r *Responder) {
-	p := r.newPatience(WithInvokeTimeout(context.Background(), s.ep.HandshakeTimeout), probeOp)
-	defer r.endPatience(&p)
-	if reject := r.ensurePossession(&p); reject != nil {
-		r.end(fmt.Errorf("%w: %w", ErrNotProven, reject))
+// askForProof ends a session whose peer signs nothing in it: at once where it stands in
+// another's way, else after the time that a handshake has, in which most peers sign
+// something unasked. A recorded hello takes no place for longer than that.
+func (s *Server) askForProof(r *Responder) {
+	if s.cfg.Second != AllowSecond {
+		r.run(func() { s.second(r) })
 		return
 	}
-	if s.cfg.Second == ReplaceFirst {
+	r.later(s.ep.HandshakeTimeout, func() {
+		if !r.possess.isProven() {
+			r.run(func() { s.proven(r) })
+		}
+	})
+}
+
+// proven reports whether the peer has signed something in the session or does so when it
+// is asked. If it does not, that ends the session.
+func (s *Server) proven(r *Responder) bool {
+	p := r.newPatience(WithInvokeTimeout(context.Background(), s.ep.HandshakeTimeout), probeOp)
+	defer r.endPatience(&p)
+	reject := r.ensurePossession(&p)
+	if reject != nil {
+		r.end(fmt.Errorf("%w: %w", ErrNotProven, reject))
+	}
+	return reject == nil
+}
+
+// second applies the policy for second sessions to a session that has begun.
+func (s *Server) second(r *Responder) {
+	if s.proven(r) && s.cfg.Second == ReplaceFirst {
 		for _, earlier := range slices.Backward(s.table.before(r)) {
 			earlier.end(ErrReplaced)
 		}

@@ -42,10 +42,11 @@ type PeerOptions struct {
 
 // SecondSession is a policy for a peer that has a session and opens another one.
 //
-// A recorded hello can open a session too, although nothing can be signed in it. So
-// under the policies that let one session stand in the way of another, the server asks
-// each peer for a signature at once, as it does before the first invoke of its own,
-// and ends a session whose peer does not give one within the handshake timeout. With
+// A recorded hello can open a session too, although nothing can be signed in it. So the
+// server asks a peer that has signed nothing for a signature, as it does before the first
+// invoke of its own, and ends a session whose peer does not give one within the handshake
+// timeout. Under the policies that let one session stand in the way of another it asks at
+// once, else when the session has lasted as long as a handshake may. With
 // SkipProofOfPossession it takes the hello's word.
 type SecondSession int
 
@@ -71,9 +72,9 @@ type ServerLimits struct {
 	// is read. Default 256.
 	Handshakes int
 	// Penalty is how long a peer is kept out after its session ended because of a
-	// malformed frame or because it did not read. It doubles with each time, up to a
-	// minute, and a peer that behaves for a minute begins anew. Default 1s; negative
-	// for none, as with SkipProofOfPossession.
+	// malformed frame or because it did not read. It doubles with each time up to a
+	// minute, unless it is longer, and a peer that behaves for a minute begins anew.
+	// Default 1s; negative for none, as with SkipProofOfPossession.
 	Penalty time.Duration
 }
 

@@ -67,10 +67,12 @@ type Session struct {
 	gate    tokenGate // the peer's tokens; the reader's alone
 	purse   purse     // our own
 
+	reminder *time.Timer // of later, nil if there is none; mu guards it
+
 	draining atomic.Pointer[error] // why the session ends once it is idle
 	leave    func()                // called once by end, under mu; may be nil
 
-	ignored, lateness, denied, failed logBrake
+	ignored, lateness, denied, failed, panicked, stripped logBrake
 }
 
 // newSession returns an engine that does not read yet. Proven says that the peer needs
@@ -264,6 +266,9 @@ func (s *Session) markEnded(cause error) bool {
 	}
 	s.ended, s.cause = true, cause
 	s.lead.stop()
+	if s.reminder != nil {
+		s.reminder.Stop()
+	}
 	if s.leave != nil {
 		s.leave()
 	}
@@ -287,6 +292,15 @@ func (s *Session) run(f func()) bool {
 	}
 	s.running.Go(f)
 	return true
+}
+
+// later calls f after d unless the session has ended by then. It is for one call of one f.
+func (s *Session) later(d time.Duration, f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.reminder = time.AfterFunc(d, f)
+	}
 }
 
 // closedReject is what callers get once the session has ended.

@@ -27,17 +27,13 @@ func (a *arrival) shake(ctx context.Context, t Transport) (*established, *Handsh
 		return nil, refuse(CodeServerBusy, "%w: %d handshakes are under way", ErrServerBusy, cap(s.handshakes))
 	}
 	defer func() { <-s.handshakes }()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.closing, cancel)()
-	est, failure := runHandshake(ctx, t, s.ep, func(h *handshake) (*established, *HandshakeError) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.closing, func() { cancel(ErrServerClosed) })()
+	return runHandshake(ctx, t, s.ep, func(h *handshake) (*established, *HandshakeError) {
 		h.admit = a.admit
 		return h.accept()
 	})
-	if failure != nil && failure.Code == CodeCanceled && s.closing.Err() != nil {
-		failure = refuse(CodeServerClosed, "%w", ErrServerClosed)
-	}
-	return est, failure
 }
 
 // admit takes a place for a peer that was verified and finds out what it is served.
@@ -75,9 +71,7 @@ func (a *arrival) open(t Transport, est *established) (*Responder, *HandshakeErr
 	}
 	a.placed = "" // the session's now
 	r.start()
-	if s.cfg.Second != AllowSecond {
-		r.run(func() { s.second(r) })
-	}
+	s.askForProof(r)
 	if s.cfg.OnOpen != nil {
 		s.cfg.OnOpen(r)
 	}

@@ -42,9 +42,9 @@ type established struct {
 func runHandshake(ctx context.Context, t Transport, ep *endpoint, half func(*handshake) (*established, *HandshakeError)) (*established, *HandshakeError) {
 	bounded, cancel := context.WithTimeout(ctx, ep.HandshakeTimeout)
 	defer cancel()
-	stop := context.AfterFunc(bounded, func() { t.Close() })
-	limitReads(t, ep.Limits.HandshakeFrameBytes)
 	h := &handshake{ep: ep, transport: t, ctx: bounded, parent: ctx}
+	stop := context.AfterFunc(bounded, func() { closeFor(h.fault(bounded.Err()), t) })
+	limitReads(t, ep.Limits.HandshakeFrameBytes)
 	result, failure := half(h)
 	if failure == nil && !stop() {
 		failure = h.fault(bounded.Err())
@@ -61,6 +61,8 @@ func runHandshake(ctx context.Context, t Transport, ep *endpoint, half func(*han
 // handshake's own time or of the caller's patience.
 func (h *handshake) fault(err error) *HandshakeError {
 	switch {
+	case errors.Is(context.Cause(h.parent), ErrServerClosed):
+		return refuse(CodeServerClosed, "%w", ErrServerClosed)
 	case errors.Is(h.parent.Err(), context.Canceled):
 		return refuse(CodeCanceled, "%w", context.Canceled)
 	case h.ctx.Err() != nil, errors.Is(err, os.ErrDeadlineExceeded): // a transport's clock may be ahead

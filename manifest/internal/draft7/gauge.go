@@ -93,6 +93,7 @@ func (g *gauge) apply(p *plan, v any, s spot) {
 		return
 	}
 	g.applicators(p, v, s)
+	g.guard(p, v)
 	g.compare(p, v, s)
 	switch v := v.(type) {
 	case json.Number:
@@ -157,23 +158,42 @@ func (g *gauge) tentative(n *node, v any, s spot) {
 	g.errors = before
 }
 
+// guard accounts for the test for strings that format stands behind: two more visits,
+// and an error that is not kept.
+func (g *gauge) guard(p *plan, v any) {
+	if p.format == "" {
+		return
+	}
+	g.spend(2*visitWork + errorWork)
+	if n, ok := v.(json.Number); ok {
+		g.spend(4 * fractionWork(magnitude(n)))
+	}
+}
+
 // compare accounts for enum and const: the value is written and read anew, and the
 // error quotes every allowed value.
 func (g *gauge) compare(p *plan, v any, s spot) {
-	if p.compared == 0 {
+	if p.rewrites == 0 {
 		return
 	}
-	g.spend(visitWork + textSize(v) + p.compared/16)
+	g.spend(visitWork + p.rewrites*rewriteWork(v) + p.compared/16)
 	g.fail(s, p.compared)
 }
 
+// number accounts for the bounds of a number. Even without one it is read as a fraction
+// by each of the tests for an integer, for bounds and for dependencies.
 func (g *gauge) number(p *plan, n json.Number, s spot) {
+	size := magnitude(n)
+	g.spend(3 * fractionWork(size))
 	if len(p.numbers) == 0 {
 		return
 	}
+	g.spend(doubleWork(n))
 	x, _ := n.Float64()
 	for _, b := range p.numbers {
+		g.spend(b.work(size))
 		if b.broken(x) {
+			g.spend(b.text)
 			g.fail(s, 0)
 		}
 	}
@@ -222,7 +242,7 @@ func (g *gauge) array(p *plan, items []any, s spot) {
 
 // unique accounts for uniqueItems, which writes and reads each item anew.
 func (g *gauge) unique(items []any, s spot) {
-	g.spend(textSize(items))
+	g.spend(rewriteWork(items))
 	for range items {
 		g.fail(s, 0)
 	}

@@ -47,6 +47,15 @@ func TestCostlyValuesAreRefusedUnseen(t *testing.T) {
 		{"a value as deep as JSON may be", `{"items":{"$ref":"#"}}`, deep(9000, `[`, `]`)},
 		{"a false branch for each item", `{"items":{"contains":false,"propertyNames":false}}`, many(100_000, `{"a":1}`)},
 		{"items that all repeat", `{"uniqueItems":true}`, many(100_000, `1`)},
+		{"extreme multiples", `{"items":{"anyOf":[{"multipleOf":5e-324},{"multipleOf":1e-323},{"multipleOf":1.5e-323},true]}}`, many(20_000, `2.2250738585072014e-308`)},
+		{"an extreme minimum", `{"items":{"not":{"minimum":2e-308}}}`, many(20_000, `-1`)},
+		{"an extreme exclusiveMinimum", `{"items":{"not":{"exclusiveMinimum":2e-308}}}`, many(20_000, `0`)},
+		{"an extreme maximum", `{"items":{"not":{"maximum":2e-308}}}`, many(20_000, `1`)},
+		{"an extreme exclusiveMaximum", `{"items":{"not":{"exclusiveMaximum":2e-308}}}`, many(20_000, `1`)},
+		{"extreme numbers read again and again", `{"items":{"allOf":` + many(100, `{}`) + `}}`, many(15_000, `1e-300`)},
+		{"a format for extreme numbers", `{"items":{"allOf":` + many(100, `{"format":"date"}`) + `}}`, many(15_000, `1e-300`)},
+		{"tiny numbers compared with each constant", `{"allOf":` + many(1000, `{"const":1}`) + `}`, many(1000, `5e-324`)},
+		{"tiny numbers compared with each other", `{"allOf":` + many(400, `{"not":{"uniqueItems":true}}`) + `}`, tiny(1000)},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -60,6 +69,8 @@ func TestCostlyValuesAreRefusedUnseen(t *testing.T) {
 func TestLargeHonestValuesAreChecked(t *testing.T) {
 	cases := []struct{ name, schema, good, bad string }{
 		{"numbers between bounds", `{"items":{"type":"number","minimum":0,"maximum":1}}`, many(40_000, `0.123456`), many(1000, `2`)},
+		{"a megabyte of numbers between bounds", `{"items":{"minimum":0,"maximum":1}}`, many(150_000, `0.1234`), many(1000, `2`)},
+		{"prices", `{"items":{"multipleOf":0.01}}`, many(10_000, `12.34`), many(1000, `12.345`)},
 		{"texts or nulls", `{"items":{"anyOf":[{"type":"string"},{"type":"null"}]}}`, many(70_000, `null`), many(1000, `1`)},
 		{"rows", `{"items":{"type":"object","required":["a"],"properties":{"a":{"type":"string"},"b":{"type":["integer","null"]}},"additionalProperties":false}}`,
 			many(20_000, `{"a":"x","b":null}`), many(1000, `{"b":1}`)},

@@ -1,14 +1,11 @@
 package draft7
 
-import (
-	"encoding/json"
-)
-
 // plan is a node arranged for [gauge]: what gojsonschema does with a value of each
 // kind, and how much it can complain.
 type plan struct {
 	kinds    kind
-	compared int // bytes of the values of enum and const, 0 without either
+	rewrites int // how many of enum and const there are
+	compared int // bytes of their values
 
 	allOf, anyOf, oneOf []*node
 	not                 *node
@@ -71,6 +68,7 @@ func (p *plan) word(w word) {
 	case "type":
 		p.kinds = kindsOf(w.value)
 	case "enum", "const":
+		p.rewrites++
 		p.compared += comparedSize(w.value)
 	case "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "multipleOf":
 		p.numbers = append(p.numbers, newBound(w))
@@ -173,31 +171,4 @@ func comparedSize(v any) int {
 		v = l.value
 	}
 	return textSize(v)
-}
-
-// bound is one assertion about a number.
-type bound struct {
-	keyword string
-	value   float64
-}
-
-func newBound(w word) bound {
-	value, _ := w.value.(json.Number).Float64()
-	return bound{w.name, value}
-}
-
-// broken reports whether x is outside the bound. A multiple is not computed and counts
-// as broken.
-func (b bound) broken(x float64) bool {
-	switch b.keyword {
-	case "maximum":
-		return x > b.value
-	case "exclusiveMaximum":
-		return x >= b.value
-	case "minimum":
-		return x < b.value
-	case "exclusiveMinimum":
-		return x <= b.value
-	}
-	return true
 }

@@ -3,9 +3,7 @@ package draft7
 import (
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
 )
 
 // check judges the value of a keyword and returns what gojsonschema gets for it, nil
@@ -180,22 +178,4 @@ func uniqueStrings(v any, at *place) (any, error) {
 		seen[s] = true
 	}
 	return entries, nil
-}
-
-// formats are the formats that gojsonschema checks by itself, none of which does I/O.
-// Others assert nothing, even where the application registered a checker with
-// gojsonschema: what a peer's schema runs is not for the process to extend.
-var formats = strings.Fields(`date time date-time hostname email idn-email ipv4 ipv6
-	uri uri-reference iri iri-reference uri-template uuid regex json-pointer
-	relative-json-pointer`)
-
-func format(v any, at *place) (any, error) {
-	name, ok := v.(string)
-	if !ok {
-		return nil, at.errorf("must be a string, not %s", kindName(v))
-	}
-	if !slices.Contains(formats, name) {
-		return nil, nil
-	}
-	return name, nil
 }

@@ -84,6 +84,7 @@ func compile(root *node) (s *Schema, err error) {
 			s, err = nil, &Error{Reason: fmt.Sprint("gojsonschema: ", r)}
 		}
 	}()
+	registerFormats()
 	loader := gojsonschema.NewSchemaLoader()
 	loader.Draft = gojsonschema.Draft7
 	loader.AutoDetect = false
@@ -145,11 +146,18 @@ func problemsOf(errs []gojsonschema.ResultError) []Problem {
 		if isSummary(e) && len(errs) > 1 {
 			continue
 		}
-		problems = append(problems, Problem{Path: pathOf(e.Context()), Message: Clip(e.Description())})
+		problems = append(problems, Problem{Path: pathOf(e.Context()), Message: Clip(messageOf(e))})
 	}
 	slices.SortFunc(problems, compareProblems)
 	problems = slices.Compact(problems)
 	return problems[:min(len(problems), MaxProblems)]
+}
+
+func messageOf(e gojsonschema.ResultError) string {
+	if _, ok := e.(*gojsonschema.DoesNotMatchFormatError); ok {
+		return strings.Replace(e.Description(), ownFormat, "", 1)
+	}
+	return e.Description()
 }
 
 // isSummary reports whether e only says that a branch failed, which comes with errors

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/xeipuuv/gojsonschema"
 )
 
 // verdicts are values that a schema accepts and values that it refuses.
@@ -37,6 +38,22 @@ var verdicts = []struct {
 	{"format beside a type", `{"type":["string","integer"],"format":"date"}`, []string{`5`, `"2024-02-29"`}, []string{`"x"`, `1.5`}},
 	{"format beside allOf", `{"format":"date","allOf":[{"minLength":11}]}`, []string{`5`}, []string{`"2024-02-29"`}},
 	{"format of strings only", `{"type":"string","format":"ipv4"}`, []string{`"1.2.3.4"`}, []string{`"1.2.3"`}},
+	{"date is a day of the calendar", `{"format":"date"}`, []string{`"2024-02-29"`}, []string{`"2023-02-29"`, `"2024-2-29"`, `"2024-02-29T00:00:00Z"`, `"24-02-29"`}},
+	{"date-time is of RFC 3339", `{"format":"date-time"}`,
+		[]string{`"2026-01-01T01:00:00Z"`, `"2026-01-01t01:00:00.5z"`, `"1998-12-31T23:59:60Z"`, `"1990-12-31T15:59:60-08:00"`},
+		[]string{`"12:00:00"`, `"12:00:00Z"`, `"2026-01-01"`, `"2026-01-01T1:00:00Z"`, `"2026-01-01T01:00:00,5Z"`, `"2026-01-01T01:00:00"`, `"1998-12-31T23:58:60Z"`}},
+	{"time is the time of RFC 3339", `{"format":"time"}`,
+		[]string{`"12:00:00Z"`, `"12:00:00.5z"`, `"23:59:60Z"`, `"01:02:03+05:30"`},
+		[]string{`"12:00:00"`, `"1:00:00Z"`, `"12:00:00,5Z"`, `"22:59:60Z"`, `"2026-01-01T01:00:00Z"`}},
+	{"uuid is in any case", `{"format":"uuid"}`,
+		[]string{`"2EB8AA08-AA98-11EA-B4AA-73B441D16380"`, `"2eb8aa08-aa98-11ea-b4aa-73b441d16380"`},
+		[]string{`"2eb8aa08aa9811eab4aa73b441d16380"`, `"{2eb8aa08-aa98-11ea-b4aa-73b441d16380}"`, `"2eb8aa08-aa98-11ea-b4aa-73b441d1638g"`, `"2eb8aa08-aa98-11ea-b4aa-73b441d16380\n"`}},
+	{"email is an address alone", `{"format":"email"}`,
+		[]string{`"joe@example.com"`, `"joe.bloggs+x@example.com"`, `"\"joe bloggs\"@example.com"`, `"\"joe\"@example.com"`, `"\"joe@home\"@example.com"`},
+		[]string{`"Joe <joe@example.com>"`, `"<joe@example.com>"`, `"joe@example.com (Joe)"`, `"joe(Joe)@example.com"`, `" joe@example.com"`, `"joe@example.com "`, `"joe@ example.com"`, `"joe"`, `"@example.com"`, `"\"Joe\" <joe@example.com>"`, `"\"joe\" @example.com"`, `"a@b.c, d@e.f"`, `"\"joe\"@example.com (\"@example.com"`}},
+	{"idn-email is an address alone", `{"format":"idn-email"}`, []string{`"실례@실례.테스트"`}, []string{`"Joe <실례@실례.테스트>"`}},
+	{"ipv4 is not an address of IPv6", `{"format":"ipv4"}`, []string{`"1.2.3.4"`}, []string{`"::ffff:1.2.3.4"`, `"1.2.3"`, `"1.2.3.04"`}},
+	{"own formats hold for strings only", `{"format":"date-time"}`, []string{`5`, `null`, `["x"]`, `{"a":"x"}`}, nil},
 	{"an unknown format asserts nothing", `{"type":"string","format":"int32"}`, []string{`"x"`}, []string{`1`}},
 	{"items is one schema", `{"items":{"type":"integer"}}`, []string{`[]`, `[1,2]`}, []string{`[1,"a"]`}},
 	{"items is a tuple", `{"items":[{"type":"integer"},true],"additionalItems":{"type":"null"}}`, []string{`[1]`, `[1,"a",null]`}, []string{`["a"]`, `[1,"a",2]`}},
@@ -184,6 +201,27 @@ func TestProblemsAreSortedAndPlaced(t *testing.T) {
 		assert.Equal(t, []string{"", "/a.d", "/b~1c/1", "/b~1c/3"}, paths(problems))
 		assert.Contains(t, problems[0].Message, "z is required")
 	}
+}
+
+func TestProblemsNameTheFormatOfTheSchema(t *testing.T) {
+	for _, name := range []string{"date", "date-time", "spoke-go/date-time"} {
+		s, err := Compile([]byte(`{"type":"string","format":"`+name+`"}`), true)
+		require.NoError(t, err)
+		if problems := s.Validate([]byte(`"x"`)); name == "spoke-go/date-time" {
+			assert.Empty(t, problems, "no name but that of the draft asserts anything")
+		} else {
+			assert.Equal(t, []Problem{{Message: "Does not match format '" + name + "'"}}, problems)
+		}
+	}
+}
+
+// Others in the process use gojsonschema's table of formats as well.
+func TestFormatsOfOthersStayAsTheyAre(t *testing.T) {
+	registerFormats()
+	for name := range ownFormats {
+		assert.False(t, gojsonschema.FormatCheckers.IsFormat(name, 5), name)
+	}
+	assert.True(t, gojsonschema.FormatCheckers.IsFormat("date-time", "12:00:00"))
 }
 
 func paths(problems []Problem) []string {

@@ -65,20 +65,20 @@ func validate(raw json.RawMessage, trust Trust) []Problem {
 	return problems
 }
 
-// toolProblems returns up to max problems of a manifest's tools.
-func toolProblems(m members, trust Trust, max int) []Problem {
+// toolProblems returns up to most problems of a manifest's tools.
+func toolProblems(m members, trust Trust, most int) []Problem {
 	capabilities, _ := stringsOf(m["capabilities"])
 	namespaces, _ := stringsOf(m["namespaces"])
 	tools, _ := arrayOf(m["tools"])
 	rule := newToolRule(capabilities, namespaces)
 	var problems []Problem
 	for i, tool := range tools {
-		if len(problems) >= max {
+		if len(problems) >= most {
 			break
 		}
 		problems = append(problems, toolProblemsAt(rule, i, tool, trust)...)
 	}
-	return problems[:min(len(problems), max)]
+	return problems[:min(len(problems), most)]
 }
 
 // toolProblemsAt returns the problems of one tool. What the schema of descriptors says is

@@ -5,9 +5,9 @@ package draft7
 //
 // Source: wire spec, section 6.
 const (
-	MaxSubschemas = 5000
-	MaxBytes      = 64 << 10
-	MaxLevels     = 64
+	maxSubschemas = 5000
+	maxBytes      = 64 << 10
+	maxLevels     = 64
 )
 
 // maxNesting bounds the arrays and objects that are open at once in a schema's text,
@@ -87,11 +87,11 @@ func checkPeer(root *node, nodes []*node) error {
 		return err
 	}
 	switch e := m.done[root]; {
-	case e.schemas > MaxSubschemas:
-		return root.at.errorf("more than %d subschemas with every $ref inlined", MaxSubschemas)
-	case e.bytes > MaxBytes:
-		return root.at.errorf("more than %d bytes with every $ref inlined", MaxBytes)
-	case e.levels > MaxLevels:
+	case e.schemas > maxSubschemas:
+		return root.at.errorf("more than %d subschemas with every $ref inlined", maxSubschemas)
+	case e.bytes > maxBytes:
+		return root.at.errorf("more than %d bytes with every $ref inlined", maxBytes)
+	case e.levels > maxLevels:
 		return m.tooDeep(root)
 	}
 	return nil
@@ -105,8 +105,8 @@ func checkOwn(nodes []*node) error {
 		return err
 	}
 	for _, n := range nodes {
-		if m.done[n].schemas > MaxSubschemas {
-			return n.at.errorf("more than %d subschemas apply to one value", MaxSubschemas)
+		if m.done[n].schemas > maxSubschemas {
+			return n.at.errorf("more than %d subschemas apply to one value", maxSubschemas)
 		}
 	}
 	return nil
@@ -123,10 +123,10 @@ func (m *measure) all(nodes []*node) error {
 
 // tooDeep names the first subschema below the last allowed level.
 func (m *measure) tooDeep(n *node) error {
-	for range MaxLevels {
+	for range maxLevels {
 		n = m.deepest(n.resolved())
 	}
-	return n.at.errorf("deeper than %d levels with every $ref inlined", MaxLevels)
+	return n.at.errorf("deeper than %d levels with every $ref inlined", maxLevels)
 }
 
 func (m *measure) deepest(n *node) *node {

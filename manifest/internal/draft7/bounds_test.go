@@ -52,18 +52,18 @@ func TestPeerBounds(t *testing.T) {
 		{"doubling 11 times", doubling(11), "", "65536 bytes"},
 		{"doubling 12 times", doubling(12), "", "5000 subschemas"},
 		{"doubling 500 times is counted at once", doubling(500), "", "5000 subschemas"},
-		{"4,999 branches and the root", branches(MaxSubschemas - 1), "", "65536 bytes"},
+		{"4,999 branches and the root", branches(maxSubschemas - 1), "", "65536 bytes"},
 		{"4,000 branches", branches(4000), "", ""},
-		{"5,000 subschemas", `{"allOf":[` + strings.TrimSuffix(strings.Repeat(`{},`, MaxSubschemas-1), ",") + `]}`, "", ""},
-		{"5,001 subschemas", `{"allOf":[` + strings.TrimSuffix(strings.Repeat(`{},`, MaxSubschemas), ",") + `]}`, "", "5000 subschemas"},
+		{"5,000 subschemas", `{"allOf":[` + strings.TrimSuffix(strings.Repeat(`{},`, maxSubschemas-1), ",") + `]}`, "", ""},
+		{"5,001 subschemas", `{"allOf":[` + strings.TrimSuffix(strings.Repeat(`{},`, maxSubschemas), ",") + `]}`, "", "5000 subschemas"},
 		{"64 levels", nested("not", 64), "", ""},
 		{"65 levels", nested("not", 65), strings.Repeat("/not", 64), "64 levels"},
 		{"65 levels of items", nested("items", 65), strings.Repeat("/items", 64), "64 levels"},
 		{"65 levels by way of a $ref", `{"not":{"$ref":"#/definitions/a"},"definitions":{"a":` + nested("not", 64) + `}}`, "/definitions/a" + strings.Repeat("/not", 63), "64 levels"},
 		{"64 levels by way of a $ref", `{"not":{"$ref":"#/definitions/a"},"definitions":{"a":` + nested("not", 63) + `}}`, "", ""},
-		{"a text over 64 KiB", `{"const":"` + strings.Repeat("x", MaxBytes) + `"}`, "", "65536 bytes"},
-		{"a text over 64 KiB of definitions that nothing uses", `{"definitions":{"a":{"const":"` + strings.Repeat("x", MaxBytes) + `"}}}`, "", "65536 bytes"},
-		{"white space does not count", `{"type":"null"` + strings.Repeat(" ", 2*MaxBytes) + `}`, "", ""},
+		{"a text over 64 KiB", `{"const":"` + strings.Repeat("x", maxBytes) + `"}`, "", "65536 bytes"},
+		{"a text over 64 KiB of definitions that nothing uses", `{"definitions":{"a":{"const":"` + strings.Repeat("x", maxBytes) + `"}}}`, "", "65536 bytes"},
+		{"white space does not count", `{"type":"null"` + strings.Repeat(" ", 2*maxBytes) + `}`, "", ""},
 		{"64 KiB of copies", copies(63, 1000), "", ""},
 		{"more than 64 KiB of copies", copies(66, 1000), "", "65536 bytes"},
 		{"a long pattern", `{"items":{"pattern":"` + strings.Repeat("x", maxPatternBytes+1) + `"}}`, "/items/pattern", "longer than 1024"},
@@ -135,7 +135,7 @@ func TestOwnSchemasMustConsumeALevel(t *testing.T) {
 func TestOwnSchemasAreBoundedInPlace(t *testing.T) {
 	_, err := Compile([]byte(doubling(40)), false)
 	assertRefused(t, err, "", "5000 subschemas")
-	_, err = Compile([]byte(`{"const":"`+strings.Repeat("x", 2*MaxBytes)+`"}`), false)
+	_, err = Compile([]byte(`{"const":"`+strings.Repeat("x", 2*maxBytes)+`"}`), false)
 	assert.NoError(t, err)
 	_, err = Compile([]byte(nested("items", 100)), false)
 	assert.NoError(t, err)

@@ -17,8 +17,8 @@ func (p *place) in(token string) *place { return &place{p, token} }
 
 var escapeToken = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Pointer returns the RFC 6901 JSON pointer made of tokens.
-func Pointer(tokens ...string) string {
+// pointer returns the RFC 6901 JSON pointer made of tokens.
+func pointer(tokens ...string) string {
 	var b strings.Builder
 	for _, token := range tokens {
 		b.WriteByte('/')
@@ -31,7 +31,7 @@ func (p *place) String() string {
 	if p == nil {
 		return ""
 	}
-	return p.up.String() + Pointer(p.token)
+	return p.up.String() + pointer(p.token)
 }
 
 // Error says why a schema is not run: the place is a JSON pointer into the schema,

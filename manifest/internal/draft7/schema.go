@@ -43,8 +43,8 @@ func read(text []byte, peer bool) (*node, error) {
 	if err != nil {
 		return nil, &Error{Reason: Clip(err.Error())}
 	}
-	if peer && len(text) > MaxBytes {
-		return nil, &Error{Reason: fmt.Sprintf("more than %d bytes", MaxBytes)}
+	if peer && len(text) > maxBytes {
+		return nil, &Error{Reason: fmt.Sprintf("more than %d bytes", maxBytes)}
 	}
 	doc, err := decode(text)
 	if err != nil {
@@ -96,13 +96,13 @@ func compile(root *node) (s *Schema, err error) {
 	return &Schema{root: root, engine: engine}, nil
 }
 
-// Vacuous reports whether every JSON value is valid, so that validating is free.
-func (s *Schema) Vacuous() bool { return s.engine == nil }
+// vacuous reports whether every JSON value is valid, so that validating is free.
+func (s *Schema) vacuous() bool { return s.engine == nil }
 
 // Validate returns how the value differs from the schema, nil when it does not. The
 // problems are sorted and at most [MaxProblems]. Value is any JSON text.
 func (s *Schema) Validate(value []byte) []Problem {
-	if s.Vacuous() {
+	if s.vacuous() {
 		return nil
 	}
 	v, err := readValue(value)
@@ -182,7 +182,7 @@ const noName = "\xff"
 
 func pathOf(context *gojsonschema.JsonContext) string {
 	tokens := strings.Split(context.String(noName), noName)
-	return Pointer(tokens[1:]...) // the first one is gojsonschema's name of the root
+	return pointer(tokens[1:]...) // the first one is gojsonschema's name of the root
 }
 
 var errCostly = errors.New("the value is too large to be checked against this schema")

@@ -54,7 +54,6 @@ func newInference() *inference {
 			reflect.TypeFor[json.RawMessage](): {},
 			reflect.TypeFor[json.Number]():     {Type: "number"},
 			reflect.TypeFor[big.Int]():         {Type: "integer"},
-			reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
 		},
 		open:     make(map[reflect.Type]bool),
 		defaults: make(map[reflect.Type][]memberDefault),

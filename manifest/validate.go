@@ -99,12 +99,18 @@ func toolProblemsAt(rule *toolRule, i int, tool json.RawMessage, trust Trust) []
 // its input and output schema. Nil for a descriptor without problems.
 //
 // Source: wire spec, section 6.
-func ValidateDescriptor(raw json.RawMessage) []Problem {
+func ValidateDescriptor(raw json.RawMessage) []Problem { return validateDescriptor(raw, Peer) }
+
+// ValidateOwnDescriptor is [ValidateDescriptor] for a tool of this side's: its schemas are
+// judged within the bounds of trust [Own], so they may recurse.
+func ValidateOwnDescriptor(raw json.RawMessage) []Problem { return validateDescriptor(raw, Own) }
+
+func validateDescriptor(raw json.RawMessage, trust Trust) []Problem {
 	text, err := jcs.Canonical(raw)
 	if err != nil {
 		return []Problem{{Message: clip(err.Error())}}
 	}
-	problems := descriptorProblems(text, Peer)
+	problems := descriptorProblems(text, trust)
 	if f := factsOf(text); !f.sameOp && (len(problems) == 0 || f.twoIDs) {
 		problems = append(problems, Problem{Path: "/op", Message: opDiffers})
 	}

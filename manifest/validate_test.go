@@ -193,3 +193,16 @@ func TestAnOwnSchemaMayRecurseAndAPeersMayNot(t *testing.T) {
 	endless := json.RawMessage(strings.Replace(string(m), recursiveTree, `{"$ref":"#"}`, 1))
 	assert.Len(t, manifest.ValidateOwn(endless), 1, "not without consuming a level of the value")
 }
+
+func TestAnOwnDescriptorMayRecurseAndAPeersMayNot(t *testing.T) {
+	d := json.RawMessage(`{"schema_version":1,"capability_id":"tools.a.b","op":"tools.a.b","description":"d","input":` + recursiveTree + `,"output":{}}`)
+	assert.Nil(t, manifest.ValidateOwnDescriptor(d))
+	problems := manifest.ValidateDescriptor(d)
+	if assert.Len(t, problems, 1) {
+		assert.Contains(t, problems[0].Path, "/input")
+	}
+	endless := json.RawMessage(strings.Replace(string(d), recursiveTree, `{"$ref":"#"}`, 1))
+	assert.Len(t, manifest.ValidateOwnDescriptor(endless), 1, "not without consuming a level of the value")
+	other := json.RawMessage(strings.Replace(string(d), `"op":"tools.a.b"`, `"op":"tools.a.c"`, 1))
+	assert.Equal(t, []string{"/op"}, pathsOf(manifest.ValidateOwnDescriptor(other)))
+}

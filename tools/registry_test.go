@@ -71,8 +71,8 @@ func TestRegisterTakesAllToolsOrNone(t *testing.T) {
 		"no function":               {tools.New[any, any]("tools.a.y", "d", nil), "tools.a.y"},
 		"no handler":                {tools.Raw(spoke.ToolDescriptor{CapabilityID: "tools.a.y", Description: "d"}, nil), "tools.a.y"},
 		"another op":                {tools.Raw(spoke.ToolDescriptor{CapabilityID: "tools.a.y", Op: "tools.a.z", Description: "d"}, noop), "tools.a.y"},
-		"a schema that no peer runs": {tools.Raw(spoke.ToolDescriptor{CapabilityID: "tools.a.y", Description: "d",
-			Input: json.RawMessage(`{"items":{"$ref":"#"}}`)}, noop), "tools.a.y"},
+		"a schema without an end": {tools.Raw(spoke.ToolDescriptor{CapabilityID: "tools.a.y", Description: "d",
+			Input: json.RawMessage(`{"allOf":[{"$ref":"#"}]}`)}, noop), "tools.a.y"},
 		"a negative timeout":     {good.With(tools.Metadata{Timeout: -1}), "tools.a.x"},
 		"a negative concurrency": {good.With(tools.Metadata{Concurrency: -1}), "tools.a.x"},
 		"no tool":                {nil, nil},
@@ -99,6 +99,35 @@ func TestReplaceNeedsAGoodToolAndOneToReplace(t *testing.T) {
 	} {
 		assert.Equal(t, spoke.CodeInvalidInput, spoke.CodeOf(r.Replace(bad)), name)
 		assert.Equal(t, before, r.List(t.Context()), name)
+	}
+}
+
+// tree says by its own schema that it contains itself.
+type tree struct {
+	Children []tree `json:"children"`
+}
+
+const treeSchema = `{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#"}}}}`
+
+func (tree) JSONSchema() json.RawMessage { return json.RawMessage(treeSchema) }
+
+func TestAToolMayTakeAndReturnWhatRecurses(t *testing.T) {
+	schema := json.RawMessage(treeSchema)
+	args := json.RawMessage(`{"children":[{"children":[]},{"children":[{"children":[]}]}]}`)
+	for name, tool := range map[string]*tools.Tool{
+		"raw": tools.Raw(spoke.ToolDescriptor{CapabilityID: "tools.a.y", Description: "d", Input: schema, Output: schema},
+			func(_ context.Context, args json.RawMessage) (any, error) { return args, nil }),
+		"typed": tools.New("tools.a.y", "d", func(_ context.Context, in tree) (tree, error) { return in, nil }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, tool.Err())
+			r := one(t, tools.FullAccess(), tool)
+			got, err := r.InvokeTool(t.Context(), "tools.a.y", args)
+			require.NoError(t, err)
+			assert.JSONEq(t, string(args), string(got))
+			_, err = r.InvokeTool(t.Context(), "tools.a.y", json.RawMessage(`{"children":[{"children":[1]}]}`))
+			assert.Equal(t, spoke.CodeInvalidInput, spoke.CodeOf(err))
+		})
 	}
 }
 

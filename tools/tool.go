@@ -89,7 +89,8 @@ func decodeReject(err error) *spoke.Reject {
 }
 
 // Raw returns a tool with the given descriptor, served by handler on raw JSON. A zero
-// SchemaVersion and Op are filled in. Arguments and results are checked as for [New].
+// SchemaVersion and Op are filled in. Arguments and results are checked as for [New]. The
+// schemas are held to the bounds of [manifest.Own]; a peer need not run one that recurses.
 func Raw(d spoke.ToolDescriptor, handler spoke.ToolHandler) *Tool { return newTool(d, handler) }
 
 // newTool completes the descriptor, checks it and compiles its schemas.
@@ -123,7 +124,7 @@ func (t *Tool) check() error {
 	if err != nil {
 		return invalid(id, "%w", err)
 	}
-	if problems := manifest.ValidateDescriptor(text); len(problems) > 0 {
+	if problems := manifest.ValidateOwnDescriptor(text); len(problems) > 0 {
 		return invalid(id, "%w", manifest.Err(problems))
 	}
 	if t.schemas, err = manifest.CompileTool(t.descriptor, manifest.Own); err != nil {

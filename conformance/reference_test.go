@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/spoke-peer/spoke-go/conformance/internal/shared"
 	"github.com/spoke-peer/spoke-go/conformance/internal/wire"
 	"github.com/spoke-peer/spoke-go/connect"
 	"github.com/spoke-peer/spoke-go/internal/b64url"
+	"github.com/spoke-peer/spoke-go/internal/shared"
 	"github.com/spoke-peer/spoke-go/manifest"
 	"github.com/spoke-peer/spoke-go/spoke"
 )
@@ -23,11 +23,7 @@ import (
 // referenceDir is where the reference's fixtures are; the test is skipped without them.
 func referenceDir(t testing.TB) string {
 	t.Helper()
-	dir, ok := shared.Dir()
-	if !ok {
-		t.Skip(shared.Missing)
-	}
-	return filepath.Join(dir, "vectors", "reference")
+	return shared.Vectors(t, "reference")
 }
 
 // fixtureKind is a kind of reference fixture and what this library makes of it.

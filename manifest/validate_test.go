@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spoke-peer/spoke-go/internal/shared"
 	"github.com/spoke-peer/spoke-go/manifest"
 	"github.com/spoke-peer/spoke-go/spoke"
 	"github.com/stretchr/testify/assert"
@@ -151,11 +152,9 @@ func TestValidateDescriptor(t *testing.T) {
 
 // The toy world's manifests are data of the protocol, read where they are present.
 func TestReferenceManifestsHaveNoProblems(t *testing.T) {
-	dir := os.Getenv("SPOKE_REFERENCE_VECTORS")
-	files, _ := filepath.Glob(filepath.Join(dir, "toy-world", "host_*.json"))
-	if dir == "" || len(files) == 0 {
-		t.Skip("SPOKE_REFERENCE_VECTORS names no folder with the reference's toy world")
-	}
+	files, err := filepath.Glob(filepath.Join(shared.Vectors(t, "reference"), "toy-world", "host_*.json"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		require.NoError(t, err)

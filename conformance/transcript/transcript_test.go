@@ -17,10 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/spoke-peer/spoke-go/conformance/internal/shared"
 	"github.com/spoke-peer/spoke-go/conformance/transcript"
 	"github.com/spoke-peer/spoke-go/connect"
 	"github.com/spoke-peer/spoke-go/fixtures/toyworld"
+	"github.com/spoke-peer/spoke-go/internal/shared"
 	"github.com/spoke-peer/spoke-go/spoke"
 )
 
@@ -246,11 +246,7 @@ func TestARelayEndsWithItsContextItsRecordOrAPeer(t *testing.T) {
 }
 
 func TestTheReferencePeersSessionVerifiesAndOurSideOfItGivesTheSameBytes(t *testing.T) {
-	dir, ok := shared.Dir()
-	if !ok {
-		t.Skip(shared.Missing)
-	}
-	file, err := os.Open(filepath.Join(dir, "vectors", "transcripts", "connect-demo.jsonl"))
+	file, err := os.Open(filepath.Join(shared.Vectors(t, "transcripts"), "connect-demo.jsonl"))
 	require.NoError(t, err)
 	defer file.Close()
 	entries, err := transcript.Read(file)

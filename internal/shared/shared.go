@@ -6,13 +6,24 @@ package shared
 import (
 	"os"
 	"path/filepath"
+	"testing"
 )
 
 // Variable names the environment variable that says where the data is.
 const Variable = "SPOKE_SHARED"
 
-// Missing is why a test is skipped.
-const Missing = "skipped: no shared vectors beside the repository; set " + Variable + " to their folder"
+const missing = "skipped: no shared vectors beside the repository; set " + Variable + " to their folder"
+
+// Vectors returns a folder of the vectors, such as "reference". The test is skipped when
+// there is no data.
+func Vectors(t testing.TB, folder string) string {
+	t.Helper()
+	dir, ok := Dir()
+	if !ok {
+		t.Skip(missing)
+	}
+	return filepath.Join(dir, "vectors", folder)
+}
 
 // Dir returns the folder, false when there is none: the one that the environment names,
 // else a folder called shared next to the repository.

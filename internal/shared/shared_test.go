@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/spoke-peer/spoke-go/conformance/internal/shared"
+	"github.com/spoke-peer/spoke-go/internal/shared"
 )
 
 func TestTheFolderIsFoundBesideTheRepositoryOrWhereTheEnvironmentSays(t *testing.T) {
@@ -38,4 +38,14 @@ func TestTheFolderIsFoundBesideTheRepositoryOrWhereTheEnvironmentSays(t *testing
 	dir, ok = shared.Dir()
 	assert.True(t, ok)
 	assert.Equal(t, data, dir)
+	assert.Equal(t, filepath.Join(data, "vectors", "reference"), shared.Vectors(t, "reference"))
+}
+
+func TestATestWithoutTheDataIsSkipped(t *testing.T) {
+	t.Setenv(shared.Variable, filepath.Join(t.TempDir(), "nowhere"))
+	t.Run("needs the data", func(t *testing.T) {
+		t.Cleanup(func() { assert.True(t, t.Skipped()) })
+		shared.Vectors(t, "reference")
+		t.Error("went on")
+	})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
 	"github.com/spoke-peer/spoke-go/connect"
+	"github.com/spoke-peer/spoke-go/internal/termtext"
 	"github.com/spoke-peer/spoke-go/manifest"
 )
 

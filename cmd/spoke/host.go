@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
 	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/wiretap"
 	"github.com/spoke-peer/spoke-go/connect"
 	"github.com/spoke-peer/spoke-go/connect/ws"
+	"github.com/spoke-peer/spoke-go/internal/termtext"
 )
 
 // host lets the peers of a server in over WebSocket and tells log who came, who left and

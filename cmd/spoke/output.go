@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
+	"github.com/spoke-peer/spoke-go/internal/termtext"
 )
 
 // output is how a command prints: data to Out, everything else to Err.

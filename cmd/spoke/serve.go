@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
 	"github.com/spoke-peer/spoke-go/connect"
 	"github.com/spoke-peer/spoke-go/fixtures/sqlitestore"
 	"github.com/spoke-peer/spoke-go/fixtures/toyworld"
+	"github.com/spoke-peer/spoke-go/internal/termtext"
 	"github.com/spoke-peer/spoke-go/spoke"
 )
 

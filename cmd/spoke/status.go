@@ -9,8 +9,8 @@ import (
 	"net"
 	"os"
 
-	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
 	"github.com/spoke-peer/spoke-go/connect"
+	"github.com/spoke-peer/spoke-go/internal/termtext"
 	"github.com/spoke-peer/spoke-go/spoke"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
+	"github.com/spoke-peer/spoke-go/internal/termtext"
 	"github.com/spoke-peer/spoke-go/spoke"
 	"github.com/spoke-peer/spoke-go/tools"
 )

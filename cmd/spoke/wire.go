@@ -5,8 +5,8 @@ import (
 	"io"
 	"sync"
 
-	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
 	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/wiretap"
+	"github.com/spoke-peer/spoke-go/internal/termtext"
 )
 
 // wirePrinter returns what prints each frame and the verdict on it.

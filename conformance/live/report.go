@@ -5,8 +5,8 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/spoke-peer/spoke-go/conformance/internal/wire"
 	"github.com/spoke-peer/spoke-go/connect"
+	"github.com/spoke-peer/spoke-go/internal/termtext"
 )
 
 // Report is what a peer did, rule by rule. It is plain data and encodes to JSON.
@@ -51,7 +51,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "%s %s, tool %q\n\n", r.Role, r.Peer, r.Tool)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, result := range r.Results {
-		fmt.Fprintf(table, "%s\t§%d\t%s\t%s\n", result.Verdict, result.Section, result.Rule, wire.Printable(result.Detail))
+		fmt.Fprintf(table, "%s\t§%d\t%s\t%s\n", result.Verdict, result.Section, result.Rule, termtext.Visible(result.Detail))
 	}
 	if err := table.Flush(); err != nil {
 		return err

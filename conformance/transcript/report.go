@@ -5,7 +5,7 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/spoke-peer/spoke-go/conformance/internal/wire"
+	"github.com/spoke-peer/spoke-go/internal/termtext"
 )
 
 // Report is what [Replay] found. It is plain data and encodes to JSON.
@@ -63,14 +63,14 @@ func (r *Report) finish() { r.OK = r.Signed == len(r.Lines) && r.Matched == r.Re
 func (r *Report) WriteText(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, l := range r.Lines {
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\n", l.N, l.From, l.verdict(), wire.Printable(l.Name))
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\n", l.N, l.From, l.verdict(), termtext.Visible(l.Name))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	for _, l := range r.Lines {
 		if l.Problem != "" {
-			fmt.Fprintf(w, "\nFAIL line %d, %s of the %s: %s\n", l.N, wire.Printable(l.Name), l.From, wire.Printable(l.Problem))
+			fmt.Fprintf(w, "\nFAIL line %d, %s of the %s: %s\n", l.N, termtext.Visible(l.Name), l.From, termtext.Visible(l.Problem))
 		}
 	}
 	_, err := fmt.Fprintf(w, "\n%d of %d envelopes verify; %d of %d match when signed again\n", r.Signed, len(r.Lines), r.Matched, r.Resigned)

@@ -301,12 +301,12 @@ func ExampleWrite() {
 	// <nil>
 }
 
-func TestAReportHasNoControlCharactersOfAPeer(t *testing.T) {
+func TestAReportHasNoCharactersOfAPeerThatCommandATerminal(t *testing.T) {
 	app, host := identityOf(t, 1), identityOf(t, 2)
 	entries := recorded(t, app, host)
-	entries[3].Frame = strings.Replace(entries[3].Frame, `"op":"`, `"op":"\u001b]0;x\u0007\t\n\u009b2J`, 1)
+	entries[3].Frame = strings.Replace(entries[3].Frame, `"op":"`, `"op":"\u001b]0;x\u0007\t\n\u009b2J\u202e`, 1)
 	var text strings.Builder
 	require.NoError(t, transcript.Replay(entries).WriteText(&text))
-	assert.NotRegexp(t, `[\x00-\x09\x0b-\x1f\x{7f}-\x{9f}]`, text.String())
-	assert.Contains(t, text.String(), `\x1b]0;x\a\t\n\u009b2J`)
+	assert.NotRegexp(t, `[\x00-\x09\x0b-\x1f\x{7f}-\x{9f}\x{202e}]`, text.String())
+	assert.Contains(t, text.String(), `\x1b]0;x\a\t\n\u009b2J\u202e`)
 }

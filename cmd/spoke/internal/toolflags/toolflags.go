@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
+	"github.com/spoke-peer/spoke-go/internal/termtext"
 )
 
 // schema is what flags need of a member's schema. Anything else in it is not looked at:

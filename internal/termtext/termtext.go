@@ -3,6 +3,7 @@ package termtext
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,6 +21,21 @@ func Line(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return commands(r) || unicode.IsSpace(r)
 	}), " ")
+}
+
+// Visible returns text in which the characters that command a terminal are written as in
+// Go, such as \x1b, so that people see what was there and a table keeps its lines. A byte
+// that is no UTF-8 becomes U+FFFD.
+func Visible(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if commands(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 // JSON returns a JSON text that means the same and has no character that commands a

@@ -7,12 +7,25 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/termtext"
+	"github.com/spoke-peer/spoke-go/internal/termtext"
 )
 
 func TestALineHasNoControlCharacters(t *testing.T) {
 	assert.Equal(t, "a b c", termtext.Line("a\u202eb\u2066\u061cc"))
 	assert.Equal(t, "a b [31m 2J é", termtext.Line(" a\nb\x1b[31m\u009b2J\u0085\x7f é"))
+}
+
+func TestWhatCommandsATerminalBecomesVisible(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                            "",
+		"plain é 𝄞 'quoted' \\":       "plain é 𝄞 'quoted' \\",
+		"\x1b]0;x\a\t\r\n\x7f":        `\x1b]0;x\a\t\r\n\x7f`,
+		"\u0085\u009b2J":              `\u0085\u009b2J`,
+		"a\u202eb\u2066c\u061c\u200f": `a\u202eb\u2066c\u061c\u200f`,
+		"\x9b2J\xff":                  "\ufffd2J\ufffd",
+	} {
+		assert.Equal(t, want, termtext.Visible(text))
+	}
 }
 
 func TestControlCharactersOfJSONAreEscaped(t *testing.T) {

@@ -35,8 +35,3 @@ func ExampleReport_WriteText() {
 	//
 	// FAILED: 0 of 0 cases passed
 }
-
-func ExampleFirstDifference() {
-	fmt.Println(conformance.FirstDifference(`{"a":1}`, `{"a":2}`))
-	// Output: 5
-}

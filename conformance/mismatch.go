@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/spoke-peer/spoke-go/conformance/internal/diff"
 	"github.com/spoke-peer/spoke-go/connect"
 )
 
@@ -35,21 +36,11 @@ func sameText(what, want, got string) error {
 	if want == got {
 		return nil
 	}
-	n := FirstDifference(want, got)
+	n := diff.First(want, got)
 	return &mismatch{
 		fmt.Sprintf("%s %s", what, excerpt(want, n)),
 		fmt.Sprintf("%s %s (first difference at byte %d)", what, excerpt(got, n), n),
 	}
-}
-
-// FirstDifference returns the index of the first byte in which two texts differ, their
-// common length when one continues the other.
-func FirstDifference(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
 }
 
 // excerpt quotes the part of a text around byte n.

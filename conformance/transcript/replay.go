@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spoke-peer/spoke-go/conformance"
+	"github.com/spoke-peer/spoke-go/conformance/internal/diff"
 	"github.com/spoke-peer/spoke-go/conformance/internal/wire"
 	"github.com/spoke-peer/spoke-go/connect"
 )
@@ -157,7 +157,7 @@ func (l *Line) compare(id *connect.Identity, kind connect.EnvelopeKind, f wire.F
 	if err != nil || recorded == again {
 		return err
 	}
-	n := conformance.FirstDifference(recorded, again)
+	n := diff.First(recorded, again)
 	l.Difference = &Difference{Byte: n, Recorded: around(recorded, n), Signed: around(again, n)}
 	return fmt.Errorf("signing it again gives other bytes, the first at %d: recorded %q, signed %q", n, l.Difference.Recorded, l.Difference.Signed)
 }

@@ -10,15 +10,6 @@ import (
 	"github.com/spoke-peer/spoke-go/connect"
 )
 
-// replay is a transcript that is being judged.
-type replay struct {
-	identities map[connect.PeerID]*connect.Identity
-	peers      map[string]connect.PeerID // by side
-	nonce      string                    // the dialer's
-	sessionID  string
-	asked      map[string]string // ops of requests, by side and request id
-}
-
 // Replay judges every frame of a transcript: it names the envelope, verifies its
 // signature by the sender's key, and that it stands where it can stand. The keys of the
 // peers are inside their peer ids. Envelopes of the identities are signed again and
@@ -35,17 +26,21 @@ func Replay(entries []Entry, identities ...*connect.Identity) *Report {
 // Judge judges the frames of one session as they come, each as [Replay] does. Make one
 // with [NewJudge]. It is for one goroutine at a time and remembers every request.
 type Judge struct {
-	replay
-	n int // frames so far
+	identities map[connect.PeerID]*connect.Identity
+	n          int                       // frames so far
+	peers      map[string]connect.PeerID // by side
+	nonce      string                    // the dialer's
+	sessionID  string
+	asked      map[string]string // ops of requests, by side and request id
 }
 
 // NewJudge returns a judge of a session that begins.
 func NewJudge(identities ...*connect.Identity) *Judge {
-	j := &Judge{replay: replay{
+	j := &Judge{
 		identities: make(map[connect.PeerID]*connect.Identity, len(identities)),
 		peers:      make(map[string]connect.PeerID, 2),
 		asked:      make(map[string]string),
-	}}
+	}
 	for _, id := range identities {
 		j.identities[id.PeerID()] = id
 	}
@@ -55,27 +50,23 @@ func NewJudge(identities ...*connect.Identity) *Judge {
 // Next judges the next frame of the session. Line.N counts from 1.
 func (j *Judge) Next(e Entry) Line {
 	j.n++
-	return j.line(j.n, e)
-}
-
-func (r *replay) line(n int, e Entry) Line {
-	line := Line{N: n, From: e.From}
+	line := Line{N: j.n, From: e.From}
 	f, err := wire.Parse([]byte(e.Frame))
 	if err != nil {
 		line.Name, line.Problem = "no envelope", err.Error()
 		return line
 	}
-	kind, name := r.name(e.From, f)
+	kind, name := j.name(e.From, f)
 	line.Name = name
 	if kind == 0 {
 		line.Problem = "a frame of no class"
 		return line
 	}
-	if err := r.verify(e.From, kind, f); err != nil {
+	if err := j.verify(e.From, kind, f); err != nil {
 		line.Problem = err.Error()
 	}
 	line.Signed = line.Problem == ""
-	if id, ok := r.identities[r.peers[e.From]]; ok {
+	if id, ok := j.identities[j.peers[e.From]]; ok {
 		line.Resigned = true
 		if err := line.compare(id, kind, f); err != nil {
 			line.Problem = err.Error()
@@ -85,7 +76,7 @@ func (r *replay) line(n int, e Entry) Line {
 }
 
 // name says what an envelope is, and remembers the ops of requests for their answers.
-func (r *replay) name(from string, f wire.Frame) (connect.EnvelopeKind, string) {
+func (j *Judge) name(from string, f wire.Frame) (connect.EnvelopeKind, string) {
 	sequence := string(f.Members["sequence"])
 	switch {
 	case f.Has("protocol_version"):
@@ -93,10 +84,10 @@ func (r *replay) name(from string, f wire.Frame) (connect.EnvelopeKind, string) 
 	case f.Has("initiator_peer_id"):
 		return connect.SessionEnvelope, "session"
 	case f.IsRequest():
-		r.asked[from+f.TextOf("request_id")] = f.TextOf("op")
+		j.asked[from+f.TextOf("request_id")] = f.TextOf("op")
 		return connect.RequestEnvelope, "request " + sequence + " " + f.TextOf("op")
 	case f.Has("request_id") && (f.Has("payload") || f.Has("error")):
-		return connect.ResponseEnvelope, "answer " + sequence + " " + r.asked[other(from)+f.TextOf("request_id")] + ": " + f.Outcome()
+		return connect.ResponseEnvelope, "answer " + sequence + " " + j.asked[other(from)+f.TextOf("request_id")] + ": " + f.Outcome()
 	}
 	return 0, "unknown"
 }
@@ -109,36 +100,36 @@ func other(from string) string {
 }
 
 // verify judges an envelope by the sender's key and by what was said before.
-func (r *replay) verify(from string, kind connect.EnvelopeKind, f wire.Frame) error {
+func (j *Judge) verify(from string, kind connect.EnvelopeKind, f wire.Frame) error {
 	if kind == connect.HelloEnvelope {
-		return r.verifyHello(from, f)
+		return j.verifyHello(from, f)
 	}
 	if kind == connect.SessionEnvelope {
-		r.sessionID = f.TextOf("session_id")
+		j.sessionID = f.TextOf("session_id")
 	}
-	if kind == connect.ResponseEnvelope && r.asked[other(from)+f.TextOf("request_id")] == "" {
+	if kind == connect.ResponseEnvelope && j.asked[other(from)+f.TextOf("request_id")] == "" {
 		return errors.New("answers no request of this transcript")
 	}
-	key, err := r.peers[from].PublicKey()
+	key, err := j.peers[from].PublicKey()
 	if err != nil {
 		return fmt.Errorf("no key of the %s: %w", from, err)
 	}
-	return connect.VerifyEnvelope(kind, f.Text, key, r.sessionID)
+	return connect.VerifyEnvelope(kind, f.Text, key, j.sessionID)
 }
 
 // verifyHello takes the sender's peer id from its hello.
-func (r *replay) verifyHello(from string, f wire.Frame) error {
+func (j *Judge) verifyHello(from string, f wire.Frame) error {
 	peer := connect.PeerID(f.TextOf("peer_id"))
 	key, err := peer.PublicKey()
 	if err != nil {
 		return err
 	}
-	r.peers[from] = peer
+	j.peers[from] = peer
 	check := connect.HelloCheck{Peer: peer, Key: key, Role: connect.InitiatorRole}
 	if from == FromResponder {
-		check.Role, check.Nonce = connect.ResponderRole, r.nonce
+		check.Role, check.Nonce = connect.ResponderRole, j.nonce
 	} else {
-		r.nonce = f.TextOf("nonce")
+		j.nonce = f.TextOf("nonce")
 	}
 	return connect.VerifyHello(f.Text, check)
 }

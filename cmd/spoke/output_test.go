@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/wiretap"
+	"github.com/spoke-peer/spoke-go/conformance/transcript"
 	"github.com/spoke-peer/spoke-go/connect"
 )
 
@@ -34,6 +36,20 @@ func TestNothingIsColouredThatIsNoTerminal(t *testing.T) {
 	assert.NoError(t, err)
 	defer file.Close()
 	assert.Equal(t, "x", paint(file, red, "x"))
+}
+
+func TestTheVerdictOnAFrame(t *testing.T) {
+	t.Parallel()
+	for want, line := range map[string]transcript.Line{
+		"-> hello: signature valid\n{}\n":          {Name: "hello", Signed: true},
+		"-> hello: NOT VALID: forged\n{}\n":        {Name: "hello", Problem: "forged"},
+		"-> challenge: carries no signature\n{}\n": {Name: "challenge", Unsigned: true},
+		"-> challenge: NOT VALID: a second\n{}\n":  {Name: "challenge", Problem: "a second"},
+	} {
+		var shown bytes.Buffer
+		wirePrinter(&shown)(wiretap.Frame{Line: line, Out: true, Text: []byte("{}")})
+		assert.Equal(t, want, shown.String())
+	}
 }
 
 func TestEveryPortThatTheShellCompletesExists(t *testing.T) {

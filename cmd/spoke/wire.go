@@ -17,7 +17,10 @@ func wirePrinter(w io.Writer) func(wiretap.Frame) {
 			arrow = "->"
 		}
 		verdict := paint(w, green, "signature valid")
-		if f.Problem != "" {
+		switch {
+		case f.Unsigned:
+			verdict = "carries no signature"
+		case f.Problem != "":
 			verdict = paint(w, red, "NOT VALID: "+termtext.Line(f.Problem))
 		}
 		fmt.Fprintf(w, "%s %s: %s\n%s\n", arrow, termtext.Line(f.Name), verdict, indented(f.Text))

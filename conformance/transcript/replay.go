@@ -12,7 +12,8 @@ import (
 
 // Replay judges every frame of a transcript: it names the envelope, verifies its
 // signature by the sender's key, and that it stands where it can stand. The keys of the
-// peers are inside their peer ids. Envelopes of the identities are signed again and
+// peers are inside their peer ids. A challenge for a capability token and its answer carry
+// no signature; of the answer the token must verify for the two peers. Envelopes of the identities are signed again and
 // compared, as canonical text without the unsigned extensions.
 func Replay(entries []Entry, identities ...*connect.Identity) *Report {
 	judge, report := NewJudge(identities...), &Report{}
@@ -31,6 +32,8 @@ type Judge struct {
 	peers      map[string]connect.PeerID // by side
 	nonce      string                    // the dialer's
 	sessionID  string
+	challenged bool              // the responder asked for a token
+	open       string            // id of its challenge until that is answered
 	asked      map[string]string // ops of requests, by side and request id
 }
 
@@ -59,7 +62,10 @@ func (j *Judge) Next(e Entry) Line {
 	kind, name := j.name(e.From, f)
 	line.Name = name
 	if kind == 0 {
-		line.Problem = "a frame of no class"
+		if line.Name, err = j.unsigned(e.From, f); err != nil {
+			line.Problem = err.Error()
+		}
+		line.Unsigned = line.Problem == ""
 		return line
 	}
 	if err := j.verify(e.From, kind, f); err != nil {
@@ -75,7 +81,8 @@ func (j *Judge) Next(e Entry) Line {
 	return line
 }
 
-// name says what an envelope is, and remembers the ops of requests for their answers.
+// name says what a signed envelope is, and remembers the ops of requests for their
+// answers. The kind is 0 for other frames.
 func (j *Judge) name(from string, f wire.Frame) (connect.EnvelopeKind, string) {
 	sequence := string(f.Members["sequence"])
 	switch {
@@ -89,7 +96,7 @@ func (j *Judge) name(from string, f wire.Frame) (connect.EnvelopeKind, string) {
 	case f.Has("request_id") && (f.Has("payload") || f.Has("error")):
 		return connect.ResponseEnvelope, "answer " + sequence + " " + j.asked[other(from)+f.TextOf("request_id")] + ": " + f.Outcome()
 	}
-	return 0, "unknown"
+	return 0, ""
 }
 
 func other(from string) string {

@@ -10,13 +10,16 @@ import (
 
 // Report is what [Replay] found. It is plain data and encodes to JSON.
 type Report struct {
-	// OK: every envelope verifies, and those that were signed again match.
+	// OK: every envelope verifies but those that carry no signature, and those that
+	// were signed again match.
 	OK bool `json:"ok"`
 	// Signed counts the envelopes whose signature verifies, Resigned those that were
 	// signed again, Matched those of them that gave the same bytes.
-	Signed   int    `json:"signed"`
-	Resigned int    `json:"resigned"`
-	Matched  int    `json:"matched"`
+	Signed   int `json:"signed"`
+	Resigned int `json:"resigned"`
+	Matched  int `json:"matched"`
+	// Unsigned counts the frames that carry no signature and stand where they can.
+	Unsigned int    `json:"unsigned"`
 	Lines    []Line `json:"lines"`
 }
 
@@ -28,6 +31,9 @@ type Line struct {
 	Name string `json:"name"`
 	// Signed: the signature verifies and the envelope stands where it can.
 	Signed bool `json:"signed"`
+	// Unsigned: the frame is a challenge or its answer, which carry no signature, and
+	// stands where it can.
+	Unsigned bool `json:"unsigned,omitempty"`
 	// Resigned: the sender's key was given and the envelope was signed again.
 	Resigned bool `json:"resigned"`
 	// Difference is where that differs, nil when it does not.
@@ -49,6 +55,9 @@ func (r *Report) add(l Line) {
 	if l.Signed {
 		r.Signed++
 	}
+	if l.Unsigned {
+		r.Unsigned++
+	}
 	if l.Resigned {
 		r.Resigned++
 		if l.Problem == "" {
@@ -57,7 +66,7 @@ func (r *Report) add(l Line) {
 	}
 }
 
-func (r *Report) finish() { r.OK = r.Signed == len(r.Lines) && r.Matched == r.Resigned }
+func (r *Report) finish() { r.OK = r.Signed+r.Unsigned == len(r.Lines) && r.Matched == r.Resigned }
 
 // WriteText writes the report as a table.
 func (r *Report) WriteText(w io.Writer) error {
@@ -73,7 +82,7 @@ func (r *Report) WriteText(w io.Writer) error {
 			fmt.Fprintf(w, "\nFAIL line %d, %s of the %s: %s\n", l.N, termtext.Visible(l.Name), l.From, termtext.Visible(l.Problem))
 		}
 	}
-	_, err := fmt.Fprintf(w, "\n%d of %d envelopes verify; %d of %d match when signed again\n", r.Signed, len(r.Lines), r.Matched, r.Resigned)
+	_, err := fmt.Fprintf(w, "\n%d of %d envelopes verify; %d of %d match when signed again\n", r.Signed, len(r.Lines)-r.Unsigned, r.Matched, r.Resigned)
 	return err
 }
 
@@ -81,6 +90,8 @@ func (l Line) verdict() string {
 	switch {
 	case l.Problem != "":
 		return "FAIL"
+	case l.Unsigned:
+		return "carries no signature"
 	case l.Resigned:
 		return "verifies, matches"
 	default:

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -51,12 +52,26 @@ func (c carrier) RecvMessage(ctx context.Context) ([]byte, bool, error) {
 // recorded returns the transcript of a session between the two.
 func recorded(t *testing.T, app, host *connect.Identity) (entries []transcript.Entry) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { entries = record(t, app, host) })
+	synctest.Test(t, func(t *testing.T) { entries = record(t, app, host, nil) })
 	return entries
 }
 
-// record relays one session in which each side invokes a tool of the other's.
-func record(t testing.TB, app, host *connect.Identity) []transcript.Entry {
+// recordedWithToken is recorded for a host that wants a capability token, which the app has.
+func recordedWithToken(t *testing.T, app, host *connect.Identity) (entries []transcript.Entry) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		token, err := connect.IssueToken(host, connect.TokenClaims{
+			Subject: app.PeerID(), Audience: host.PeerID(), Capabilities: []string{toyworld.RollDiceID}, Expires: time.Now().Add(time.Hour),
+		}, time.Time{})
+		require.NoError(t, err)
+		entries = record(t, app, host, &token)
+	})
+	return entries
+}
+
+// record relays one session in which each side invokes a tool of the other's. With a token
+// the host, which issued it, wants one.
+func record(t testing.TB, app, host *connect.Identity, token *connect.Token) []transcript.Entry {
 	t.Helper()
 	appEnd, fromApp := connect.Pipe()
 	hostEnd, fromHost := connect.Pipe()
@@ -70,13 +85,21 @@ func record(t testing.TB, app, host *connect.Identity) []transcript.Entry {
 	}()
 	accepted := make(chan *connect.Responder, 1)
 	go func() {
-		r, err := connect.Accept(t.Context(), hostEnd, connect.ResponderConfig{Config: config(host, app, toyworld.HostManifest())})
+		cfg := connect.ResponderConfig{Config: config(host, app, toyworld.HostManifest()), RequireCapabilityToken: token != nil}
+		if token != nil {
+			cfg.TrustedIssuers = []connect.PeerID{host.PeerID()}
+		}
+		r, err := connect.Accept(t.Context(), hostEnd, cfg)
 		if err != nil {
 			t.Error(err)
 		}
 		accepted <- r
 	}()
-	a, err := connect.Dial(t.Context(), appEnd, connect.DialConfig{Config: config(app, host, toyworld.AppManifest()), Remote: host.PeerID()})
+	cfg := connect.DialConfig{Config: config(app, host, toyworld.AppManifest()), Remote: host.PeerID()}
+	if token != nil {
+		cfg.Token = *token
+	}
+	a, err := connect.Dial(t.Context(), appEnd, cfg)
 	require.NoError(t, err)
 	h := <-accepted
 	_, err = a.InvokeTool(t.Context(), toyworld.RollDiceID, map[string]int{"count": 2})

@@ -179,6 +179,28 @@ func TestAFaultOfAPeerIsNoticedByItsRule(t *testing.T) {
 	}
 }
 
+// runWith plays the rule against a responder that says value for member.
+func runWith(t *testing.T, rule, member, value string) (verdict live.Verdict) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnderTest(t, func(ctx context.Context, u *underTest, inner connect.Transport) {
+			responder(ctx, u, &other{inner, u.id, member, json.RawMessage(value)})
+		})
+		report := u.run(live.Responder, rule)
+		require.Len(t, report.Results, 1)
+		verdict = report.Results[0].Verdict
+	})
+	return verdict
+}
+
+func TestWhatIsNoTextAmongCapabilitiesIsNotNegotiated(t *testing.T) {
+	host, err := json.Marshal(toyworld.HostManifest())
+	require.NoError(t, err)
+	odd := strings.Replace(string(host), `"capabilities":[`, `"capabilities":[1,null,`, 1)
+	require.NotEqual(t, string(host), odd)
+	assert.Equal(t, live.Pass, runWith(t, "the session lists what both manifests list", "host", odd))
+}
+
 func assertVerdict(t testing.TB, report *live.Report, rule string, verdict live.Verdict) {
 	t.Helper()
 	found := false

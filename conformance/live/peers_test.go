@@ -109,3 +109,20 @@ func (f *faulty) sign(frame wire.Frame) wire.Frame {
 	}
 	return signed
 }
+
+// other is a transport on which a member has another value wherever a frame has it.
+type other struct {
+	connect.Transport
+	id     *connect.Identity
+	member string
+	value  json.RawMessage
+}
+
+func (o *other) Send(ctx context.Context, frame []byte) error {
+	f, err := wire.Parse(frame)
+	if err != nil || !f.Has(o.member) {
+		return o.Transport.Send(ctx, frame)
+	}
+	f.Members[o.member] = o.value
+	return o.Transport.Send(ctx, (&faulty{id: o.id}).sign(f).Text)
+}

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -101,15 +100,14 @@ func (p *Peer) checkSession(h *Handshake) error {
 	return nil
 }
 
-// Capabilities returns the capabilities in the manifest of a hello; a member of the
-// wrong type has none.
+// Capabilities returns the capabilities in the manifest of a hello. A member of the wrong
+// type counts as absent, and so does what is no text among them.
+//
+// Source: wire spec, section 4.
 func Capabilities(hello Frame) []string {
-	var host struct {
-		Capabilities json.RawMessage `json:"capabilities"`
-	}
-	var list []string
-	if json.Unmarshal(hello.Members["host"], &host) != nil || json.Unmarshal(host.Capabilities, &list) != nil {
+	host, _, err := manifest.Decode(hello.Members["host"])
+	if err != nil { // a host that is no object has none
 		return nil
 	}
-	return list
+	return host.Capabilities
 }

@@ -66,3 +66,20 @@ func TestWhatAnAnswerTells(t *testing.T) {
 	_, err := wire.Parse([]byte(`[]`))
 	assert.Error(t, err)
 }
+
+func TestCapabilitiesOfTheWrongTypeCountAsAbsent(t *testing.T) {
+	for host, want := range map[string][]string{
+		`{"capabilities":["a",1,"b",null,["c"]]}`: {"a", "b"},
+		`{"capabilities":["b","a"],"roles":7}`:    {"b", "a"},
+		`{"capabilities":{"a":1}}`:                nil,
+		`{"capabilities":"a"}`:                    nil,
+		`{"capabilities":null}`:                   nil,
+		`{}`:                                      nil,
+		`["a"]`:                                   nil,
+	} {
+		f, err := wire.Parse([]byte(`{"host":` + host + `}`))
+		require.NoError(t, err)
+		assert.Equal(t, want, wire.Capabilities(f), host)
+	}
+	assert.Nil(t, wire.Capabilities(wire.Frame{}))
+}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -54,10 +56,14 @@ func (c *conn) snapshotOrder(context.Context) error {
 	return nil
 }
 
+// rfc3339 is the shape of a time. Package time allows more, such as a comma for the point,
+// but not the small t and z of RFC 3339.
+var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$`)
+
 func (c *conn) openedAt(context.Context) error {
 	text := c.agreed.Session.TextOf("opened_at")
-	opened, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
+	opened, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text))
+	if err != nil || !rfc3339.MatchString(text) {
 		return fmt.Errorf("opened_at %q", text)
 	}
 	if _, offset := opened.Zone(); offset != 0 {

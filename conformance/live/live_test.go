@@ -193,6 +193,26 @@ func runWith(t *testing.T, rule, member, value string) (verdict live.Verdict) {
 	return verdict
 }
 
+func TestASessionIsOpenedAtAnRFC3339TimeInUTC(t *testing.T) {
+	for text, want := range map[string]live.Verdict{
+		"2026-01-02T03:04:05Z":        live.Pass,
+		"2026-01-02t03:04:05z":        live.Pass,
+		"2026-01-02T03:04:05.678z":    live.Pass,
+		"2026-01-02T03:04:05+00:00":   live.Pass,
+		"2026-01-02T03:04:05+01:00":   live.Fail,
+		"2026-01-02T03:04:05,678Z":    live.Fail,
+		"2026-01-02T3:04:05Z":         live.Fail,
+		"2026-01-02 03:04:05Z":        live.Fail,
+		"2026-01-02T03:04:05":         live.Fail,
+		"2026-02-30T03:04:05Z":        live.Fail,
+		"2026-01-02":                  live.Fail,
+		"":                            live.Fail,
+		"Fri, 02 Jan 2026 03:04:05 Z": live.Fail,
+	} {
+		assert.Equal(t, want, runWith(t, "the session was opened at", "opened_at", `"`+text+`"`), text)
+	}
+}
+
 func TestWhatIsNoTextAmongCapabilitiesIsNotNegotiated(t *testing.T) {
 	host, err := json.Marshal(toyworld.HostManifest())
 	require.NoError(t, err)

@@ -346,3 +346,9 @@ func TestAReportHasNoCharactersOfAPeerThatCommandATerminal(t *testing.T) {
 	assert.NotRegexp(t, `[\x00-\x09\x0b-\x1f\x{7f}-\x{9f}\x{202e}]`, text.String())
 	assert.Contains(t, text.String(), `said \x1b]0;x\a\u009b2J\t\u202eé`)
 }
+
+func TestALongValueIsCutBetweenCharacters(t *testing.T) {
+	assert.Equal(t, "x"+strings.Repeat("é", 23)+"…", live.Clip("x"+strings.Repeat("é", 40)))
+	assert.Equal(t, strings.Repeat("é", 24)+"…", live.Clip(strings.Repeat("é", 40)))
+	assert.Equal(t, strings.Repeat("é", 24), live.Clip(strings.Repeat("é", 24)))
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/spoke-peer/spoke-go/conformance/internal/wire"
@@ -320,9 +321,7 @@ func (c *conn) classless(ctx context.Context) error {
 		{"request_id": strings.Repeat("r", 129)}, {"op": strings.Repeat("o", 257)},
 	} {
 		doc := c.honestRequest(0)
-		for name, value := range change {
-			doc[name] = value
-		}
+		maps.Copy(doc, change)
 		sent, err := c.SendSigned(ctx, doc)
 		if err != nil {
 			return fmt.Errorf("the peer hung up: %w", err)
@@ -341,11 +340,12 @@ func (c *conn) classless(ctx context.Context) error {
 	return c.served(ctx)
 }
 
+// clip returns the beginning of a value's text, whole characters of it.
 func clip(v any) string {
 	const most = 48
 	text := fmt.Sprint(v)
 	if len(text) > most {
-		return text[:most] + "…"
+		return strings.ToValidUTF8(text[:most], "") + "…"
 	}
 	return text
 }

@@ -169,17 +169,10 @@ func echoArguments(_ context.Context, args json.RawMessage) (any, error) { retur
 func eachRole(check func(role) error) error {
 	for _, under := range bothRoles {
 		if err := check(under); err != nil {
-			return inRole(under, err)
+			return within(err, "as %s", under)
 		}
 	}
 	return nil
-}
-
-func inRole(under role, err error) error {
-	if m, ok := errors.AsType[*mismatch](err); ok {
-		return &mismatch{m.expected, m.got + " (as " + string(under) + ")"}
-	}
-	return fmt.Errorf("as %s: %w", under, err)
 }
 
 // manifestOf returns a manifest with the capabilities, and the tools among them; nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -264,4 +265,14 @@ func TestLongTextsAreShownAroundTheFirstDifference(t *testing.T) {
 	assert.Contains(t, m.expected, "ab")
 	assert.Contains(t, m.got, "first difference at byte 500")
 	assert.Less(t, len(m.got), 250)
+}
+
+func TestAnErrorSaysWhereInACaseItCameUp(t *testing.T) {
+	err := within(fmt.Errorf("wrapped: %w", &mismatch{"a", "b"}), "step %d", 2)
+	assert.Equal(t, Failure{"v", "a", "b (step 2)"}, failureOf("v", err))
+	err = within(within(&mismatch{"a", "b"}, "step %d", 1), "as %s", dialerRole)
+	assert.Equal(t, Failure{"v", "a", "b (step 1) (as dialer)"}, failureOf("v", err))
+	err = within(context.Canceled, "step %d", 3)
+	assert.EqualError(t, err, "step 3: context canceled")
+	assert.ErrorIs(t, err, context.Canceled)
 }

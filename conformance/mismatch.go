@@ -23,6 +23,15 @@ func failureOf(vector string, err error) Failure {
 	return Failure{vector, "no error", err.Error()}
 }
 
+// within says where in a case an error came up. A mismatch stays one.
+func within(err error, format string, args ...any) error {
+	where := fmt.Sprintf(format, args...)
+	if m, ok := errors.AsType[*mismatch](err); ok {
+		return &mismatch{m.expected, m.got + " (" + where + ")"}
+	}
+	return fmt.Errorf("%s: %w", where, err)
+}
+
 // same compares two values of one kind.
 func same[T comparable](what string, want, got T) error {
 	if want == got {

@@ -31,7 +31,7 @@ func checkNegotiation(ctx context.Context, c negotiationCase) error {
 		}
 		ran = true
 		if err := c.run(ctx, under, benchConfig{mine: capabilities, theirs: far, absent: far == nil}); err != nil {
-			return inRole(under, err)
+			return within(err, "as %s", under)
 		}
 	}
 	if !ran {

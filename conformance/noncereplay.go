@@ -39,7 +39,7 @@ func checkNonceReplay(ctx context.Context, c nonceCase) error {
 			return err
 		}
 		if err := same("refusal", step.Code, code); err != nil {
-			return inStep(i, err)
+			return within(err, "step %d", i+1)
 		}
 	}
 	return nil

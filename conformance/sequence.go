@@ -40,7 +40,7 @@ func (c sequenceCase) run(ctx context.Context, under role) error {
 			return err
 		}
 		if err := step.exchange(ctx, b.peer, sent[i]); err != nil {
-			return inStep(i, err)
+			return within(err, "step %d", i+1)
 		}
 	}
 	return c.unanswered(b.peer, sent)
@@ -50,18 +50,10 @@ func (c sequenceCase) run(ctx context.Context, under role) error {
 func (c sequenceCase) unanswered(p *wire.Peer, sent []wire.Frame) error {
 	for i, step := range c.Steps {
 		if step.Answer == noAnswer && p.Early(sent[i]) {
-			return inStep(i, &mismatch{"no answer", "an answer"})
+			return within(&mismatch{"no answer", "an answer"}, "step %d", i+1)
 		}
 	}
 	return nil
-}
-
-func inStep(i int, err error) error {
-	m, ok := err.(*mismatch)
-	if !ok {
-		return fmt.Errorf("step %d: %w", i+1, err)
-	}
-	return &mismatch{m.expected, fmt.Sprintf("%s in step %d", m.got, i+1)}
 }
 
 const noAnswer = "none"

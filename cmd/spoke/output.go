@@ -82,11 +82,12 @@ func (o *output) table(head []string, rows [][]string) error {
 		return err
 	}
 	first, rest, _ := strings.Cut(text.String(), "\n")
-	lines := paint(o.out, bold, strings.TrimRight(first, " ")) + "\n"
+	var lines strings.Builder
+	lines.WriteString(paint(o.out, bold, strings.TrimRight(first, " ")) + "\n")
 	for line := range strings.Lines(rest) {
-		lines += strings.TrimRight(line, " \n") + "\n"
+		lines.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
-	_, err := io.WriteString(o.out, lines)
+	_, err := io.WriteString(o.out, lines.String())
 	return err
 }
 

@@ -26,9 +26,9 @@ func newConformance() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conformance",
 		Short: "Run the test vectors, or judge a peer over a live connection",
-		Long: `Without -dial or -listen, conformance runs the embedded test vectors against this
-library, or those of a directory. With -dial it connects to a responder and judges it,
-with -listen it waits for a dialer, which must connect again each time it is left, and
+		Long: `Without --dial or --listen, conformance runs the embedded test vectors against this
+library, or those of a directory. With --dial it connects to a responder and judges it,
+with --listen it waits for a dialer, which must connect again each time it is left, and
 judges that. The exit status is 1 on any failure.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },

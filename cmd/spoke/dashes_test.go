@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 )
 
@@ -40,4 +41,16 @@ func TestAFileMayBeNamedBehindTheLetter(t *testing.T) {
 	t.Chdir(t.TempDir())
 	assert.Zero(t, spokeCommand(t, "keygen", "-ohost").status)
 	assert.FileExists(t, "host")
+}
+
+func TestEveryHelpTextSpellsLongFlagsWithTwoDashes(t *testing.T) {
+	t.Parallel()
+	var judge func(cmd *cobra.Command)
+	judge = func(cmd *cobra.Command) {
+		assert.NotRegexp(t, `(^|[\s(`+"`"+`])-[a-z][a-z-]`, cmd.Short+"\n"+cmd.Long+"\n"+cmd.Example, cmd.CommandPath())
+		for _, sub := range cmd.Commands() {
+			judge(sub)
+		}
+	}
+	judge(newRoot())
 }

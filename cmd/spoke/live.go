@@ -92,18 +92,18 @@ func (f *liveFlags) config(ctx context.Context) (live.Config, error) {
 	}
 	if f.peer != "" {
 		if _, err := connect.ParsePeerID(f.peer); err != nil {
-			return cfg, usagef("-peer: %w", err)
+			return cfg, usagef("--peer: %w", err)
 		}
 	}
 	if f.args != "" {
 		cfg.Args = json.RawMessage(f.args)
 		if _, err := connect.Canonicalize(cfg.Args); err != nil {
-			return cfg, usagef("-args: %w", err)
+			return cfg, usagef("--args: %w", err)
 		}
 	}
 	if f.manifest != "" {
 		if cfg.Manifest, err = os.ReadFile(f.manifest); err != nil {
-			return cfg, usagef("-manifest: %w", err)
+			return cfg, usagef("--manifest: %w", err)
 		}
 	}
 	return cfg, nil
@@ -112,7 +112,7 @@ func (f *liveFlags) config(ctx context.Context) (live.Config, error) {
 func (f *liveFlags) identity(ctx context.Context) (*connect.Identity, error) {
 	switch {
 	case f.key != "" && f.seed != "":
-		return nil, usagef("-key and -seed exclude each other")
+		return nil, usagef("--key and --seed exclude each other")
 	case f.key != "":
 		return loadKey(ctx, f.key)
 	case f.seed != "":
@@ -124,11 +124,11 @@ func (f *liveFlags) identity(ctx context.Context) (*connect.Identity, error) {
 func identityOfSeed(text string) (*connect.Identity, error) {
 	seed, err := hex.DecodeString(text)
 	if err != nil {
-		return nil, usagef("-seed: %w", err)
+		return nil, usagef("--seed: %w", err)
 	}
 	id, err := connect.IdentityFromSeed(seed)
 	if err != nil {
-		return nil, usagef("-seed: %w", err)
+		return nil, usagef("--seed: %w", err)
 	}
 	return id, nil
 }

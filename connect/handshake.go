@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/spoke-peer/spoke-go/internal/jcs"
+	"github.com/spoke-peer/spoke-go/internal/rfc3339"
 )
 
 // handshake is one handshake under way. Its context bounds all of it and closes the
@@ -172,8 +172,8 @@ func (h *handshake) readSession(e *envelope, r *remote) (*established, *Handshak
 // readSnapshot judges the informative members of a session.
 func readSnapshot(e *envelope) (time.Time, error) {
 	text, _ := e.text(fieldOpenedAt)
-	opened, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text))
-	if _, offset := opened.Zone(); err != nil || offset != 0 || strings.Contains(text, ",") {
+	opened, err := rfc3339.Parse(text)
+	if _, offset := opened.Zone(); err != nil || offset != 0 {
 		return time.Time{}, fmt.Errorf("opened_at is not an RFC 3339 time in UTC")
 	}
 	if !uniqueTexts(e.values[fieldNegotiatedCapabilities].Value) {

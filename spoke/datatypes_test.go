@@ -202,6 +202,7 @@ func TestDecodingNamesTheMemberThatIsAtFault(t *testing.T) {
 		entry(`"body":{"attributes":[{"trait_type":"a","value":[]}]}`): "body.attributes[0].value must be a string, a number, true or false",
 		entry(`"body":{},"revision":-1`):                               "revision must be an integer of at least 0",
 		entry(`"body":{},"revision":1.5`):                              "revision must be an integer of at least 0",
+		entry(`"body":{},"created_at":"2026-01-02T3:04:05Z"`):          "created_at must be an RFC 3339 date and time",
 		entry(`"body":{},"created_at":"yesterday"`):                    "created_at must be an RFC 3339 date and time",
 		entry(`"body":{},"modules":{"a":7}`):                           "modules.a must be an object or a list",
 		entry(`"body":{},"modules":{"A":{}}`):                          `modules has a name that is not a namespace: "A"`,

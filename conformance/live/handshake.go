@@ -4,15 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/spoke-peer/spoke-go/conformance/internal/wire"
 	"github.com/spoke-peer/spoke-go/connect"
+	"github.com/spoke-peer/spoke-go/internal/rfc3339"
 	"github.com/spoke-peer/spoke-go/manifest"
 )
 
@@ -56,15 +54,11 @@ func (c *conn) snapshotOrder(context.Context) error {
 	return nil
 }
 
-// rfc3339 is the shape of a time. Package time allows more, such as a comma for the point,
-// but not the small t and z of RFC 3339.
-var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$`)
-
 func (c *conn) openedAt(context.Context) error {
 	text := c.agreed.Session.TextOf("opened_at")
-	opened, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text))
-	if err != nil || !rfc3339.MatchString(text) {
-		return fmt.Errorf("opened_at %q", text)
+	opened, err := rfc3339.Parse(text)
+	if err != nil {
+		return fmt.Errorf("opened_at %q: %w", text, err)
 	}
 	if _, offset := opened.Zone(); offset != 0 {
 		return fmt.Errorf("opened_at %q is not in UTC", text)

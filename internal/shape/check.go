@@ -9,10 +9,10 @@ import (
 	"reflect"
 	"regexp"
 	"strconv"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/spoke-peer/spoke-go/internal/rfc3339"
 	"github.com/spoke-peer/spoke-go/internal/wirejson"
 )
 
@@ -144,7 +144,7 @@ func (p *plan) fitsText(value jsontext.Value) bool {
 	}
 	s, err := jsontext.AppendUnquote(nil, value)
 	if err == nil {
-		_, err = time.Parse(time.RFC3339, string(s))
+		_, err = rfc3339.Parse(string(s))
 	}
 	return err == nil
 }

@@ -28,7 +28,8 @@ type Config struct {
 	Allow []PeerID
 
 	// Tools serves the peer's tool invokes, beside the handlers that are registered
-	// on the session. Set it for tools that must answer from the first moment on.
+	// on the session. Set it for tools that must answer from the first moment on. A tool
+	// is served only if both manifests list its id among their capabilities.
 	Tools spoke.ToolSource
 
 	// Ops are the application's own ops.

@@ -43,7 +43,8 @@ func (s *Session) Invoke(ctx context.Context, op string, payload any) (json.RawM
 }
 
 // InvokeTool runs a tool of the peer's; it implements [spoke.ToolInvoker]. Nil args
-// mean {}. An id outside the grammar or longer than an op, or arguments that are not a
+// mean {}. The peer serves a tool only if both manifests list its id among their
+// capabilities. An id outside the grammar or longer than an op, or arguments that are not a
 // JSON object that can travel exactly, fail at once with INVALID_INPUT and nothing is
 // sent. For the rest it is [Session.Invoke].
 //

@@ -19,10 +19,10 @@ type RedialConfig struct {
 	// are taken for a network that will be back.
 	Open func(context.Context) (Transport, error)
 
-	// MinDelay and MaxDelay bound the wait before a new attempt. It begins at about
-	// MinDelay, half of it up or down by chance, grows by half with every attempt, and
-	// begins anew after a session that lasted for MaxDelay. Zero means 500ms and 30s, or
-	// MinDelay if that is longer.
+	// MinDelay and MaxDelay are the wait before a new attempt, but for half of it up or
+	// down by chance. It begins at MinDelay, grows by half with every attempt up to
+	// MaxDelay, and begins anew after a session that lasted for MaxDelay. Zero means 500ms
+	// and 30s, or MinDelay if that is longer.
 	MinDelay, MaxDelay time.Duration
 
 	// MaxRefusals is after how many attempts in a row the dialer stops when the peer
@@ -33,7 +33,8 @@ type RedialConfig struct {
 	MaxRefusals int
 
 	// FailFast fails an invoke that finds no session at once, with kind session_closed.
-	// Otherwise it waits for the next session, as long as its context lasts.
+	// Otherwise it waits for the next session, as long as its context and a timeout of
+	// [WithInvokeTimeout] last. InvokeTimeout counts from the session on.
 	FailFast bool
 
 	// OnState is told of each change of state, one after the other, and why: the error

@@ -181,9 +181,18 @@ func (r *Redialer) AwaitSession(ctx context.Context) (*RemoteAdapter, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, contextReject(ctx, "the peer")
+			return nil, r.noSession(ctx)
 		}
 	}
+}
+
+// noSession is what the caller gets when its own context ended before there was one.
+func (r *Redialer) noSession(ctx context.Context) *spoke.Reject {
+	reject := contextReject(ctx, "a session")
+	if reject.Kind() == spoke.KindTimeout {
+		reject.Message = fmt.Sprintf("no session with %s in time", r.check.Peer)
+	}
+	return reject
 }
 
 // current returns a session that works, or what to wait for, or why that is in vain.
@@ -218,8 +227,19 @@ func errorOf(reject *spoke.Reject) error {
 	return reject
 }
 
-// Invoke is [Session.Invoke] on the session that is up, or on the next one.
+// overall bounds the wait for a session as well by a timeout of [WithInvokeTimeout].
+func overall(ctx context.Context) (context.Context, context.CancelFunc) {
+	if timeout, ok := ctx.Value(timeoutKey{}).(time.Duration); ok && timeout > 0 {
+		return context.WithTimeout(ctx, timeout)
+	}
+	return ctx, func() {}
+}
+
+// Invoke is [Session.Invoke] on the session that is up, or on the next one. A timeout of
+// [WithInvokeTimeout] counts from the call, that of the configuration from the session on.
 func (r *Redialer) Invoke(ctx context.Context, op string, payload any) (json.RawMessage, error) {
+	ctx, cancel := overall(ctx)
+	defer cancel()
 	session, err := r.pick(ctx)
 	if err != nil {
 		return nil, err
@@ -227,8 +247,11 @@ func (r *Redialer) Invoke(ctx context.Context, op string, payload any) (json.Raw
 	return session.Invoke(ctx, op, payload)
 }
 
-// InvokeTool is [Session.InvokeTool] on the session that is up, or on the next one.
+// InvokeTool is [Session.InvokeTool] on the session that is up, or on the next one; its
+// time is as for [Redialer.Invoke].
 func (r *Redialer) InvokeTool(ctx context.Context, capabilityID string, args any) (json.RawMessage, error) {
+	ctx, cancel := overall(ctx)
+	defer cancel()
 	if _, _, err := manifest.ParseToolID(capabilityID); err != nil {
 		return nil, err
 	}

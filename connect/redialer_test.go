@@ -407,3 +407,22 @@ func ExampleServer() {
 	// {"n":1} <nil>
 	// left: session closed: peer removed from the allowlist
 }
+
+func TestAnInvokeTimeoutBoundsTheWaitForASessionToo(t *testing.T) {
+	redialed(t, nil, func(t *testing.T, n *network, s *connect.Server, r *redialing) {
+		synctest.Wait()
+		n.to(nil)
+		synctest.Wait()
+		ctx := connect.WithInvokeTimeout(t.Context(), time.Second)
+		for _, invoke := range []func() (json.RawMessage, error){
+			func() (json.RawMessage, error) { return r.InvokeTool(ctx, echoTool, nil) },
+			func() (json.RawMessage, error) { return r.Invoke(ctx, "check", nil) },
+		} {
+			began := time.Now()
+			_, err := invoke()
+			assert.Equal(t, spoke.KindTimeout, spoke.KindOf(err))
+			assert.ErrorContains(t, err, "no session with "+string(hostID.PeerID()))
+			assert.Equal(t, time.Second, time.Since(began))
+		}
+	})
+}

@@ -18,8 +18,9 @@ type Extensions map[string]json.RawMessage
 // namespaces it owns and which tools it offers. It travels inside the signed hello.
 //
 // HostID is a label; the trust root is the peer id. Nil Roles, Capabilities and
-// Namespaces encode as []; a nil Tools is left out. Use manifest.Validate for the
-// rules that types cannot express.
+// Namespaces encode as [], which no valid manifest has: each needs an entry, such as
+// "app", "spoke-baseline" and "example". A nil Tools is left out. Use manifest.Validate
+// for the rules that types cannot express.
 //
 // Source: wire spec, sections 4 and 6.
 type HostCapabilityManifest struct {

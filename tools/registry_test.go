@@ -316,6 +316,28 @@ func TestGenerationsTellWhetherAToolIsStillTheSame(t *testing.T) {
 	}
 }
 
+func TestAnEntryIsRunAsItWasFound(t *testing.T) {
+	r := one(t, tools.ReadOnly(), named("tools.a.x", tools.PolicyRead))
+	found, _ := r.Lookup("tools.a.x")
+	require.NoError(t, r.Replace(tools.New("tools.a.x", "d", func(context.Context, struct{}) (string, error) { return "another", nil }).
+		With(tools.Metadata{Policy: tools.PolicyRead})))
+	for range 2 {
+		got, err := r.InvokeEntry(t.Context(), found, nil)
+		require.NoError(t, err)
+		assert.Equal(t, `"tools.a.x"`, string(got))
+		r.Remove("tools.a.x")
+	}
+	_, err := r.InvokeEntry(t.Context(), found, 1)
+	assert.Equal(t, spoke.CodeInvalidInput, spoke.CodeOf(err))
+	r.SetGuard(tools.Disabled())
+	_, err = r.InvokeEntry(t.Context(), found, nil)
+	assert.Equal(t, tools.KindDenied, rejectOf(t, err).Kind())
+	for _, e := range []tools.Entry{{}, {Tool: named("tools.A.x", tools.PolicyRead)}} {
+		_, err = r.InvokeEntry(t.Context(), e, nil)
+		assert.Equal(t, spoke.CodeInvalidInput, spoke.CodeOf(err))
+	}
+}
+
 func TestARegistryCanChangeWhileItIsUsed(t *testing.T) {
 	r := one(t, tools.FullAccess(), named("tools.a.stays", "read"))
 	var all sync.WaitGroup

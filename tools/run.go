@@ -49,6 +49,21 @@ func (r *Registry) InvokeTool(ctx context.Context, capabilityID string, args any
 	return r.serve(ctx, e.Tool, canonical)
 }
 
+// InvokeEntry is [Registry.InvokeTool] for a tool that was found before, by
+// [Registry.Lookup] or in a listing: it runs that very tool, also when it was replaced or
+// taken out since. The guard, the ceilings and the probe are asked now. An entry of no
+// tool, or of one with an error, is INVALID_INPUT.
+func (r *Registry) InvokeEntry(ctx context.Context, e Entry, args any) (json.RawMessage, error) {
+	if err := r.admissible(e.Tool); err != nil {
+		return nil, err
+	}
+	canonical, err := encodeArguments(args)
+	if err != nil {
+		return nil, err
+	}
+	return r.serve(ctx, e.Tool, canonical)
+}
+
 // serve runs one call through the middleware and contains every panic.
 func (r *Registry) serve(ctx context.Context, t *Tool, args json.RawMessage) (json.RawMessage, error) {
 	result, err := r.contain(func() (json.RawMessage, error) {

@@ -98,7 +98,7 @@ func (p *Provider) invoke(ctx context.Context, x *definition, arguments json.Raw
 		Started:   func() { v.started = true },
 		Result:    v.judgeResult,
 	})
-	result, err := p.registry.InvokeTool(ctx, x.registryID, args)
+	result, err := p.registry.InvokeEntry(ctx, x.entry, args)
 	if err != nil {
 		return nil, v.fault(err)
 	}
@@ -206,7 +206,7 @@ func (v *invocation) fault(err error) *Error {
 
 // about reports whether the registry made the reject for this tool.
 func (v *invocation) about(r *spoke.Reject) bool {
-	return r.Details["capability_id"] == v.definition.registryID
+	return r.Details["capability_id"] == v.definition.entry.ID()
 }
 
 // refusal is for a call that did not get as far as its arguments.

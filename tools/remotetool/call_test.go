@@ -187,6 +187,32 @@ func TestAToolOfFlattenedStringsGetsTextsAndTheIDsOfTheRequest(t *testing.T) {
 	assert.JSONEq(t, `{"a":"x","c":"1.50","d":"true","e":"{\"k\":[1,2]}","f":"[]","__ansight_requestId":"r1","__ansight_sessionId":"s1"}`, string(m["result"]))
 }
 
+// swapping is a context that runs a function once the called tool was found.
+type swapping struct {
+	context.Context
+	swap func()
+}
+
+func (c swapping) Value(key any) any {
+	if key == (outboxKey{}) {
+		c.swap()
+	}
+	return c.Context.Value(key)
+}
+
+func TestTheToolThatWasFoundIsTheOneThatRuns(t *testing.T) {
+	saying := func(who string) spoke.ToolHandler {
+		return func(_ context.Context, args json.RawMessage) (any, error) { return who + " " + string(args), nil }
+	}
+	r := registryOf(t, tools.FullAccess(), tool("tools.t.a", "", "", saying("first"), tools.Metadata{}))
+	ctx := swapping{t.Context(), func() {
+		require.NoError(t, r.Replace(tool("tools.t.a", "", "", saying("second"), tools.Metadata{FlattenedStrings: true})))
+	}}
+	kind, got := NewProvider(r, ProviderConfig{}).Handle(ctx, TypeCall, raw(`{"toolId":"t.a","arguments":{"n":5}}`))
+	assert.Equal(t, TypeResult, kind)
+	assert.JSONEq(t, `{"toolId":"t.a","success":true,"result":"first {\"n\":5}"}`, string(got))
+}
+
 func TestAToolCanHaveAnotherIDHere(t *testing.T) {
 	r := registryOf(t, tools.FullAccess(), jsonEcho())
 	p := NewProvider(r, ProviderConfig{Names: map[string]string{"tools.json.echo": "Écho. The Tool"}})

@@ -94,7 +94,7 @@ func (c *catalogs) find(r *tools.Registry, id string) (*definition, bool) {
 // caller holds the lock.
 func (c *catalogs) define(e tools.Entry) *definition {
 	x := c.defined[e.ID()]
-	if x == nil || x.generation != e.Generation {
+	if x == nil || x.entry.Generation != e.Generation {
 		x = define(c.idOf(e.ID()), e)
 		c.defined[e.ID()] = x
 	}

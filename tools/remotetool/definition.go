@@ -15,16 +15,14 @@ const Schema = "ansight.tool-catalog.v3"
 
 // definition is what the catalog says of one tool, serialized once. It does not change.
 type definition struct {
-	id         string // as the protocol has it
-	registryID string
-	tool       *tools.Tool
-	generation uint64
-	category   string
-	policy     tools.Policy
-	probe      tools.Probe
-	flattened  bool
-	arguments  *schema
-	result     *schema
+	id        string // as the protocol has it
+	entry     tools.Entry
+	category  string
+	policy    tools.Policy
+	probe     tools.Probe
+	flattened bool
+	arguments *schema
+	result    *schema
 
 	revision string
 	full     []byte // the definitions entry, without its closing brace
@@ -38,7 +36,7 @@ type definition struct {
 func define(id string, e tools.Entry) *definition {
 	meta, d := e.Metadata(), e.Descriptor()
 	x := &definition{
-		id: id, registryID: e.ID(), tool: e.Tool, generation: e.Generation,
+		id: id, entry: e,
 		category: meta.Category, policy: meta.Policy, probe: meta.Probe, flattened: meta.FlattenedStrings,
 		arguments: argumentsOf(d.Input), result: schemaOf(d.Output),
 	}

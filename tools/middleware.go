@@ -15,6 +15,7 @@ type Invocation struct {
 	Arguments json.RawMessage
 
 	ceiling Policy // of the registry's view that was called
+	trace   *Trace // nil for none
 }
 
 // CallFunc serves calls of any tool. The result is canonical JSON; an error is what

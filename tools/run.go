@@ -66,8 +66,9 @@ func (r *Registry) InvokeEntry(ctx context.Context, e Entry, args any) (json.Raw
 
 // serve runs one call through the middleware and contains every panic.
 func (r *Registry) serve(ctx context.Context, t *Tool, args json.RawMessage) (json.RawMessage, error) {
+	trace, ctx := takeTrace(ctx)
 	result, err := r.contain(func() (json.RawMessage, error) {
-		return r.call(ctx, &Invocation{Tool: t, Arguments: args, ceiling: r.ceiling})
+		return r.call(ctx, &Invocation{Tool: t, Arguments: args, ceiling: r.ceiling, trace: trace})
 	})
 	if err != nil {
 		return nil, rejectOf(ctx, err, false)
@@ -89,8 +90,7 @@ func (c *core) contain(f func() (json.RawMessage, error)) (result json.RawMessag
 
 // run is the call inside all middleware.
 func (c *core) run(ctx context.Context, call *Invocation) (json.RawMessage, error) {
-	t := call.Tool
-	trace, ctx := takeTrace(ctx)
+	t, trace := call.Tool, call.trace
 	if ctx.Err() != nil {
 		return nil, contextReject(ctx, "no time was left for the call")
 	}

@@ -20,37 +20,37 @@ type Trace struct {
 
 type traceKey struct{}
 
-// WithTrace returns a context whose next call on a registry is traced. Calls that the
-// tool's handler makes in turn are not.
+// WithTrace returns a context whose next call on a registry is traced. Calls that its
+// middleware and its handler make in turn are not.
 func WithTrace(ctx context.Context, trace Trace) context.Context {
 	return context.WithValue(ctx, traceKey{}, &trace)
 }
 
-// takeTrace returns the trace of ctx, which may be the zero one, and the context of the
-// handler.
+// takeTrace returns the trace of ctx, nil for none, and the context of the call, which
+// has none.
 func takeTrace(ctx context.Context) (*Trace, context.Context) {
 	trace, _ := ctx.Value(traceKey{}).(*Trace)
 	if trace == nil {
-		return &Trace{}, ctx
+		return nil, ctx
 	}
 	return trace, context.WithValue(ctx, traceKey{}, (*Trace)(nil))
 }
 
 func (t *Trace) arguments(tool *Tool, args json.RawMessage) error {
-	if t.Arguments == nil {
+	if t == nil || t.Arguments == nil {
 		return nil
 	}
 	return t.Arguments(tool, args)
 }
 
 func (t *Trace) started() {
-	if t.Started != nil {
+	if t != nil && t.Started != nil {
 		t.Started()
 	}
 }
 
 func (t *Trace) result(tool *Tool, result json.RawMessage) error {
-	if t.Result == nil {
+	if t == nil || t.Result == nil {
 		return nil
 	}
 	return t.Result(tool, result)

@@ -34,6 +34,35 @@ func TestATraceSeesOneCallAndNotTheCallsOfItsHandler(t *testing.T) {
 	assert.Equal(t, []string{"arguments of tools.test.outer", "started", "handler", "result 1"}, seen)
 }
 
+func TestATraceStaysWithItsCallWhateverTheMiddlewareDoes(t *testing.T) {
+	var seen []string
+	var r *tools.Registry
+	check := tools.New("tools.test.check", "Check.", func(context.Context, struct{}) (int, error) { return 1, nil })
+	other := tools.New("tools.test.other", "Other.", func(context.Context, struct{}) (int, error) { return 2, nil })
+	asking := func(next tools.CallFunc) tools.CallFunc {
+		return func(ctx context.Context, call *tools.Invocation) (json.RawMessage, error) {
+			if call.Tool.ID() != echoID {
+				return next(ctx, call)
+			}
+			if _, err := r.InvokeTool(ctx, check.ID(), nil); err != nil {
+				return nil, err
+			}
+			changed := *call
+			changed.Tool = other
+			return next(ctx, &changed)
+		}
+	}
+	r = tools.NewRegistry(tools.Config{Guard: tools.FullAccess(), Middleware: []tools.Middleware{asking}})
+	require.NoError(t, r.Register(echo[struct{}](t), check))
+	ctx := tools.WithTrace(t.Context(), tools.Trace{
+		Arguments: func(t *tools.Tool, _ json.RawMessage) error { seen = append(seen, t.ID()); return nil },
+		Result:    func(t *tools.Tool, _ json.RawMessage) error { seen = append(seen, t.ID()); return nil },
+	})
+	_, err := r.InvokeTool(ctx, echoID, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{other.ID(), other.ID()}, seen)
+}
+
 func TestATracesErrorEndsTheCallAndStaysInTheChain(t *testing.T) {
 	refusal := errors.New("not these")
 	r := open(t, tools.New(echoID, "Echo.", func(context.Context, struct{}) (int, error) { t.Error("it ran"); return 0, nil }))

@@ -144,12 +144,14 @@ func flatten(ctx context.Context, arguments json.RawMessage) (json.RawMessage, e
 	return wirejson.Marshal(flat)
 }
 
-func (v *invocation) judgeArguments(_ *tools.Tool, args json.RawMessage) error {
+// judgeArguments leaves the arguments of a tool that a middleware has put in the place of
+// the called one to that tool's own schemas.
+func (v *invocation) judgeArguments(t *tools.Tool, args json.RawMessage) error {
 	v.judged = true
 	if v.bad != nil {
 		return v.bad
 	}
-	if v.definition.flattened {
+	if v.definition.flattened || t != v.definition.entry.Tool {
 		return nil
 	}
 	if issues := v.definition.arguments.check(args); len(issues) > 0 {
@@ -158,9 +160,9 @@ func (v *invocation) judgeArguments(_ *tools.Tool, args json.RawMessage) error {
 	return nil
 }
 
-func (v *invocation) judgeResult(_ *tools.Tool, result json.RawMessage) error {
+func (v *invocation) judgeResult(t *tools.Tool, result json.RawMessage) error {
 	v.returned = true
-	if v.definition.flattened {
+	if v.definition.flattened || t != v.definition.entry.Tool {
 		return nil
 	}
 	if issues := v.definition.result.check(result); len(issues) > 0 {

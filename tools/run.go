@@ -124,7 +124,7 @@ func (t *Tool) acceptArguments(trace *Trace, args json.RawMessage) (json.RawMess
 		return nil, err
 	}
 	if !t.meta.FlattenedStrings {
-		return args, t.schemas.ValidateArguments(args)
+		return args, trace.misfit(t.schemas.ValidateArguments(args), false)
 	}
 	flat, err := FlattenStrings(args)
 	if err != nil {
@@ -161,11 +161,11 @@ func (t *Tool) encodeResult(trace *Trace, value any) (json.RawMessage, error) {
 		raw, err = jcs.CanonicalExact(raw, 0)
 	}
 	if err != nil {
-		return nil, spoke.Rejectf(spoke.CodeInternalError, "the result cannot be sent").
-			WithKind(spoke.KindResult).WithCause(err)
+		return nil, trace.misfit(spoke.Rejectf(spoke.CodeInternalError, "the result cannot be sent").
+			WithKind(spoke.KindResult).WithCause(err), true)
 	}
 	if err := trace.result(t, raw); err != nil || t.meta.FlattenedStrings {
 		return raw, err
 	}
-	return raw, t.schemas.ValidateResult(raw)
+	return raw, trace.misfit(t.schemas.ValidateResult(raw), true)
 }

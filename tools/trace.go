@@ -3,10 +3,14 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"errors"
+
+	"github.com/spoke-peer/spoke-go/spoke"
 )
 
 // Trace lets a protocol that serves a registry look into one call, where the order of
-// the checks matters to it. Functions may be nil.
+// the checks matters to it. Functions may be nil. Middleware decides how often and on
+// which goroutines they are called, also after the call was answered.
 type Trace struct {
 	// Arguments judges the arguments of a call that the guard and the tool's probe let
 	// pass, before the tool's input is looked at. Its error ends the call and reaches
@@ -16,6 +20,9 @@ type Trace struct {
 	Started func()
 	// Result judges a handler's result before the tool's output is looked at.
 	Result func(t *Tool, result json.RawMessage) error
+	// Misfit is told why the registry refuses arguments, or a result once the handler
+	// has returned one, and returns what the caller gets in its place.
+	Misfit func(r *spoke.Reject, returned bool) error
 }
 
 type traceKey struct{}
@@ -54,4 +61,12 @@ func (t *Trace) result(tool *Tool, result json.RawMessage) error {
 		return nil
 	}
 	return t.Result(tool, result)
+}
+
+// misfit hands on what the registry itself found.
+func (t *Trace) misfit(err error, returned bool) error {
+	if r, ok := errors.AsType[*spoke.Reject](err); ok && t != nil && t.Misfit != nil {
+		return t.Misfit(r, returned)
+	}
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/spoke-peer/spoke-go/spoke"
 	"github.com/spoke-peer/spoke-go/tools"
 )
 
@@ -69,6 +70,39 @@ func TestATracesErrorEndsTheCallAndStaysInTheChain(t *testing.T) {
 	ctx := tools.WithTrace(t.Context(), tools.Trace{Arguments: func(*tools.Tool, json.RawMessage) error { return refusal }})
 	_, err := r.InvokeTool(ctx, echoID, nil)
 	assert.ErrorIs(t, err, refusal)
+}
+
+func TestATraceWordsWhatTheRegistryRefusesAndNothingElse(t *testing.T) {
+	type in struct {
+		N int `json:"n" minimum:"3"`
+	}
+	worded := errors.New("worded")
+	var returned []bool
+	trace := tools.Trace{Misfit: func(r *spoke.Reject, ran bool) error {
+		returned = append(returned, ran)
+		return r.WithCause(worded)
+	}}
+	sized := func(fail error) *tools.Tool {
+		return tools.New(echoID, "Echo.", func(_ context.Context, i in) (in, error) { return in{i.N - 3}, fail })
+	}
+	for _, c := range []struct {
+		name string
+		n    int
+		fail error
+		want []bool
+	}{
+		{"arguments", 1, nil, []bool{false}},
+		{"a result", 4, nil, []bool{true}},
+		{"an error that looks like it", 4, spoke.Rejectf(spoke.CodeInternalError, "x").WithKind(spoke.KindResult), nil},
+		{"nothing", 6, nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			returned = nil
+			_, err := open(t, sized(c.fail)).InvokeTool(tools.WithTrace(t.Context(), trace), echoID, in{c.n})
+			assert.Equal(t, c.want, returned)
+			assert.Equal(t, c.want != nil, errors.Is(err, worded), "%v", err)
+		})
+	}
 }
 
 func TestAToolOfFlattenedStringsGetsStringsAndNoChecks(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spoke-peer/spoke-go/internal/jcs"
 	"github.com/spoke-peer/spoke-go/internal/wirejson"
@@ -79,24 +80,23 @@ func (p *Provider) run(ctx context.Context, c call) ([]byte, *Error) {
 	return members[1:], nil
 }
 
-// invocation follows one call through the registry.
+// invocation follows one call through the registry. Middleware may leave the call
+// running when it has answered.
 type invocation struct {
 	definition *definition
 	bad        *Error // what is wrong with the arguments before any schema is asked
-	judged     bool   // guard and probe let it pass
-	started    bool
-	returned   bool
+	started    atomic.Bool
 }
 
-// invoke runs a tool of the registry. The registry asks in the order of section 5; the
-// trace sees where a call ended.
+// invoke runs a tool of the registry, which asks in the order of section 5.
 func (p *Provider) invoke(ctx context.Context, x *definition, arguments json.RawMessage) (json.RawMessage, *Error) {
 	v := &invocation{definition: x}
 	args := v.prepare(ctx, arguments)
 	ctx = tools.WithTrace(ctx, tools.Trace{
 		Arguments: v.judgeArguments,
-		Started:   func() { v.started = true },
+		Started:   func() { v.started.Store(true) },
 		Result:    v.judgeResult,
+		Misfit:    v.misfit,
 	})
 	result, err := p.registry.InvokeEntry(ctx, x.entry, args)
 	if err != nil {
@@ -147,7 +147,6 @@ func flatten(ctx context.Context, arguments json.RawMessage) (json.RawMessage, e
 // judgeArguments leaves the arguments of a tool that a middleware has put in the place of
 // the called one to that tool's own schemas.
 func (v *invocation) judgeArguments(t *tools.Tool, args json.RawMessage) error {
-	v.judged = true
 	if v.bad != nil {
 		return v.bad
 	}
@@ -161,7 +160,6 @@ func (v *invocation) judgeArguments(t *tools.Tool, args json.RawMessage) error {
 }
 
 func (v *invocation) judgeResult(t *tools.Tool, result json.RawMessage) error {
-	v.returned = true
 	if v.definition.flattened || t != v.definition.entry.Tool {
 		return nil
 	}
@@ -169,6 +167,17 @@ func (v *invocation) judgeResult(t *tools.Tool, result json.RawMessage) error {
 		return schemaError(CodeResultSchemaInvalid, v.definition.id, issues)
 	}
 	return nil
+}
+
+// misfit is for what the tool's own schemas say beyond the subset.
+func (v *invocation) misfit(r *spoke.Reject, returned bool) error {
+	code := CodeArgumentsSchemaInvalid
+	if returned {
+		code = CodeResultSchemaInvalid
+	}
+	e := schemaError(code, v.definition.id, issuesOf(r))
+	e.cause = r
+	return r.WithCause(e)
 }
 
 func schemaError(code Code, id string, issues []issue) *Error {
@@ -195,13 +204,8 @@ func (v *invocation) fault(err error) *Error {
 	if !ok {
 		return errorf(CodeExecutionFailed, "the tool failed")
 	}
-	switch {
-	case !v.judged && v.about(r):
+	if !v.started.Load() && v.about(r) {
 		return v.refusal(r)
-	case v.judged && !v.started && r.Code == spoke.CodeInvalidInput:
-		return schemaError(CodeArgumentsSchemaInvalid, v.definition.id, issuesOf(r))
-	case v.returned, v.started && r.Kind() == spoke.KindResult && !r.Remote():
-		return schemaError(CodeResultSchemaInvalid, v.definition.id, issuesOf(r))
 	}
 	return ownFault(r)
 }

@@ -3,11 +3,15 @@ package remotetool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/spoke-peer/spoke-go/spoke"
 	"github.com/spoke-peer/spoke-go/tools"
 )
 
@@ -64,4 +68,53 @@ func TestAToolThatAMiddlewarePutsInAnothersPlaceHasItsOwnSchemas(t *testing.T) {
 	assert.Equal(t, string(CodeArgumentsSchemaInvalid), text(answerOf(t, p, TypeCall, TypeError, `{"toolId":"t.echo","arguments":{"n":1}}`), "code"))
 	assert.Equal(t, string(CodeArgumentsInvalid), text(answerOf(t, p, TypeCall, TypeError, `{"toolId":"t.echo","arguments":[]}`), "code"))
 	assert.Equal(t, 1, ran)
+}
+
+// afterwards is a middleware that puts what f says in the place of a success.
+func afterwards(f func() (json.RawMessage, error)) func(*tools.Registry, tools.CallFunc) tools.CallFunc {
+	return func(_ *tools.Registry, next tools.CallFunc) tools.CallFunc {
+		return func(ctx context.Context, call *tools.Invocation) (json.RawMessage, error) {
+			if _, err := next(ctx, call); err != nil {
+				return nil, err
+			}
+			return f()
+		}
+	}
+}
+
+func TestWhatAMiddlewareSaysOfACallThatRanIsNotTheResultsFault(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		err  error
+		code string
+	}{
+		{"a failure", &tools.Failure{Code: "audit_failed", Message: "The log is full."}, "audit_failed"},
+		{"a reject", spoke.Rejectf(spoke.CodeRevisionConflict, "Too late."), "REVISION_CONFLICT"},
+		{"another error", errors.New("secret"), string(CodeExecutionFailed)},
+		{"the result of another call", spoke.Rejectf(spoke.CodeInternalError, "Bad.").WithKind(spoke.KindResult), string(CodeExecutionFailed)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := around(t, "tools.t.echo", afterwards(func() (json.RawMessage, error) { return nil, c.err }),
+				tool("tools.t.echo", "", "", echoing, tools.Metadata{}), tool("tools.t.fails", "", "", failing(c.err), tools.Metadata{}))
+			for _, id := range []string{"t.echo", "t.fails"} {
+				assert.Equal(t, c.code, text(answerOf(t, p, TypeCall, TypeError, `{"toolId":"`+id+`"}`), "code"), id)
+			}
+		})
+	}
+}
+
+func TestAMiddlewareThatDoesNotWaitLeavesTheCallRunning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(context.Context, json.RawMessage) (any, error) { time.Sleep(time.Second); return 1, nil }
+		impatient := func(_ *tools.Registry, next tools.CallFunc) tools.CallFunc {
+			return func(ctx context.Context, call *tools.Invocation) (json.RawMessage, error) {
+				go func() { _, _ = next(ctx, call) }()
+				time.Sleep(time.Second)
+				return nil, errors.New("too slow")
+			}
+		}
+		p := around(t, "tools.t.slow", impatient, tool("tools.t.slow", "", "", slow, tools.Metadata{}))
+		assert.Equal(t, string(CodeExecutionFailed), text(answerOf(t, p, TypeCall, TypeError, `{"toolId":"t.slow"}`), "code"))
+		synctest.Wait()
+	})
 }

@@ -148,13 +148,13 @@ func flatten(ctx context.Context, arguments json.RawMessage) (json.RawMessage, e
 // the called one to that tool's own schemas.
 func (v *invocation) judgeArguments(t *tools.Tool, args json.RawMessage) error {
 	if v.bad != nil {
-		return v.bad
+		return v.verdict(v.bad)
 	}
 	if v.definition.flattened || t != v.definition.entry.Tool {
 		return nil
 	}
 	if issues := v.definition.arguments.check(args); len(issues) > 0 {
-		return schemaError(CodeArgumentsSchemaInvalid, v.definition.id, issues)
+		return v.verdict(schemaError(CodeArgumentsSchemaInvalid, v.definition.id, issues))
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (v *invocation) judgeResult(t *tools.Tool, result json.RawMessage) error {
 		return nil
 	}
 	if issues := v.definition.result.check(result); len(issues) > 0 {
-		return schemaError(CodeResultSchemaInvalid, v.definition.id, issues)
+		return v.verdict(schemaError(CodeResultSchemaInvalid, v.definition.id, issues))
 	}
 	return nil
 }
@@ -177,7 +177,30 @@ func (v *invocation) misfit(r *spoke.Reject, returned bool) error {
 	}
 	e := schemaError(code, v.definition.id, issuesOf(r))
 	e.cause = r
-	return r.WithCause(e)
+	return r.WithCause(&verdict{v, e})
+}
+
+// verdict is what is wrong with one call in this protocol's words. Other errors can have
+// an [*Error] in their chain as well, such as that of a peer which a tool calls in turn;
+// none of those is for our caller.
+type verdict struct {
+	of    *invocation
+	fault *Error
+}
+
+// Error implements error.
+func (e *verdict) Error() string { return e.fault.Error() }
+
+// Unwrap returns what the peer is told.
+func (e *verdict) Unwrap() error { return e.fault }
+
+// verdict returns the reject that middleware sees, as the registry would have made it.
+func (v *invocation) verdict(e *Error) error {
+	r := spoke.Rejectf(spoke.CodeInvalidInput, "%s", e.Message)
+	if e.Code == CodeResultSchemaInvalid {
+		r = spoke.Rejectf(spoke.CodeInternalError, "%s", e.Message).WithKind(spoke.KindResult)
+	}
+	return r.WithCause(&verdict{v, e})
 }
 
 func schemaError(code Code, id string, issues []issue) *Error {
@@ -194,8 +217,11 @@ func schemaError(code Code, id string, issues []issue) *Error {
 //
 // Source: remote tool spec, section 5.
 func (v *invocation) fault(err error) *Error {
-	if e, ok := errors.AsType[*Error](err); ok && !e.remote {
-		return e
+	if own, ok := errors.AsType[*verdict](err); ok && own.of == v {
+		return own.fault
+	}
+	if errors.Is(err, errNoReceiver) {
+		return errNoReceiver
 	}
 	if _, panicked := errors.AsType[*tools.PanicError](err); panicked {
 		return errorf(CodeExecutionException, "the tool ended unexpectedly")
@@ -207,7 +233,11 @@ func (v *invocation) fault(err error) *Error {
 	if !v.started.Load() && v.about(r) {
 		return v.refusal(r)
 	}
-	return ownFault(r)
+	e := ownFault(r)
+	if e.Code == CodeNotFound && v.started.Load() {
+		e.Code = CodeExecutionFailed // a client calls again when no tool was found
+	}
+	return e
 }
 
 // about reports whether the registry made the reject for this tool.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -135,6 +136,58 @@ func TestAnErrorCarriesItsDetailsAndWhetherToRetry(t *testing.T) {
 	m = answerOf(t, p, TypeCall, TypeError, `{"toolId":"t.lies"}`)
 	assert.JSONEq(t, `{"valid":false,"errors":[{"path":"$.a[0]","code":"type_mismatch","message":"must be of type string"},{"path":"$.b","code":"additional_property_not_allowed","message":"is not known"}]}`, string(m["details"]))
 	assert.Equal(t, "code message retryable", keysOf(answerOf(t, p, TypeCall, TypeError, `{"toolId":"t.fails"}`)))
+}
+
+func TestAnErrorThatAToolGotOverThisProtocolDoesNotTravelOn(t *testing.T) {
+	for _, e := range []*Error{
+		{Code: CodeNotFound, Message: "secret"},
+		{Code: CodeTimeout, Message: "secret"},
+		{Code: CodeStreamUnsupported, Message: "secret"},
+		{Code: CodeArgumentsSchemaInvalid, Message: "secret", Details: raw(`{"secret":1}`)},
+		{Code: CodeExecutionDenied, Message: "secret", remote: true},
+	} {
+		p := providerOf(t, tool("tools.t.proxy", "", "", failing(fmt.Errorf("proxy: %w", e)), tools.Metadata{}))
+		kind, got := p.Handle(t.Context(), TypeCall, raw(`{"toolId":"t.proxy"}`))
+		assert.Equal(t, TypeError, kind)
+		assert.JSONEq(t, `{"code":"tool_execution_failed","message":"the tool failed","retryable":false}`, string(got), e.Code)
+	}
+}
+
+func TestAToolThatIsAskedForAFileSaysWhenNobodyCanReceiveIt(t *testing.T) {
+	p := providerOf(t, sending("tools.t.file", func(json.RawMessage) File { return File{Reader: strings.NewReader("a"), Size: 1} }))
+	assert.Equal(t, string(CodeStreamUnsupported), text(answerOf(t, p, TypeCall, TypeError, `{"toolId":"t.file"}`), "code"))
+}
+
+func TestAToolThatRanWasFound(t *testing.T) {
+	ran := 0
+	missing := &tools.Failure{Code: string(CodeNotFound), Message: "No such file.", Details: map[string]any{"path": "/a"}}
+	p := providerOf(t, tool("tools.t.open", "", "", func(context.Context, json.RawMessage) (any, error) {
+		ran++
+		return nil, missing
+	}, tools.Metadata{}))
+	client, _, _ := linked(t, p, LinkConfig{}, ClientConfig{})
+	_, err := client.Call(t.Context(), Call{ID: "t.open"})
+	assertCode(t, CodeExecutionFailed, err)
+	assert.ErrorContains(t, err, "No such file.")
+	assert.Equal(t, 1, ran)
+	hiding := func(*tools.Registry, tools.CallFunc) tools.CallFunc {
+		return func(context.Context, *tools.Invocation) (json.RawMessage, error) { return nil, missing }
+	}
+	p = around(t, "tools.t.open", hiding, tool("tools.t.open", "", "", echoing, tools.Metadata{}))
+	assert.Equal(t, string(CodeNotFound), text(answerOf(t, p, TypeCall, TypeError, `{"toolId":"t.open"}`), "code"), "nothing ran")
+}
+
+func TestAResultThatDoesNotFitIsToldAsSuchWhenItIsLateAsWell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := providerOf(t, tool("tools.t.late", "", `{"type":"string"}`, func(context.Context, json.RawMessage) (any, error) {
+			time.Sleep(time.Second)
+			return 1, nil
+		}, tools.Metadata{}))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, got := p.Handle(ctx, TypeCall, raw(`{"toolId":"t.late"}`))
+		assert.Contains(t, string(got), CodeResultSchemaInvalid)
+	})
 }
 
 func TestEveryKindOfMisfitHasItsCodeAndPath(t *testing.T) {

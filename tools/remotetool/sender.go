@@ -58,6 +58,9 @@ func (f *File) close() {
 	}
 }
 
+// errNoReceiver reaches the caller of a tool that lets it through.
+var errNoReceiver = errorf(CodeStreamUnsupported, "nobody here can receive a file")
+
 // StreamFile has a file sent once the answer to the call that ctx is of was sent, and
 // returns what the answer has to say. It works inside a tool that was called over a
 // carrier of this package; elsewhere it fails with [CodeStreamUnsupported]. When the
@@ -72,7 +75,7 @@ func StreamFile(ctx context.Context, file File) (Announcement, error) {
 	var err error
 	switch {
 	case box == nil:
-		err = errorf(CodeStreamUnsupported, "nobody here can receive a file")
+		err = errNoReceiver
 	case file.Reader == nil || file.Size < 0 || file.ChunkBytes < minChunkBytes || file.ChunkBytes > maxChunkBytes:
 		err = errorf(CodeStream, "a file needs a reader, a size and chunks of %d to %d bytes", minChunkBytes, maxChunkBytes)
 	}

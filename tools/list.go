@@ -14,6 +14,11 @@ func (r *Registry) List(ctx context.Context) []Entry {
 	return r.listed(r.bound(ctx, r.ceiling))
 }
 
+// ListUnder is [Registry.List] for a guard that the caller has from
+// [Registry.EffectiveGuard], so that no ceiling is asked again. No other guard is looked
+// at.
+func (r *Registry) ListUnder(guard Guard) []Entry { return r.listed(guard) }
+
 // Find returns the tool of [Registry.List] with the id.
 func (r *Registry) Find(ctx context.Context, id string) (Entry, bool) {
 	e, ok := r.lookup(id)

@@ -132,3 +132,10 @@ func TestTheEffectiveGuardIsLoweredByTheViewAndTheCeiling(t *testing.T) {
 	assert.Equal(t, tools.ReadWrite(), r.EffectiveGuard(t.Context()))
 	assert.Equal(t, tools.ReadOnly(), r.Lower(tools.PolicyRead).EffectiveGuard(t.Context()))
 }
+
+func TestAListingUnderAGuardAsksNothingElse(t *testing.T) {
+	r := tools.NewRegistry(tools.Config{Ceiling: func(context.Context) tools.Policy { t.Error("it was asked"); return "" }})
+	require.NoError(t, r.Register(named("tools.a.read", tools.PolicyRead), named("tools.a.write", tools.PolicyWrite)))
+	assert.Equal(t, []string{"tools.a.read"}, idsOf(r.ListUnder(tools.ReadOnly())))
+	assert.Empty(t, r.ListUnder(tools.Guard{Execution: true, MaxPolicy: tools.PolicyCritical}))
+}

@@ -103,19 +103,20 @@ func (c *catalogs) define(e tools.Entry) *definition {
 
 // of returns the catalog that the caller in ctx may see, and its guard.
 func (c *catalogs) of(ctx context.Context, r *tools.Registry) (*catalog, tools.Guard) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	generation, guard := r.Generation(), r.EffectiveGuard(ctx)
+	guard := r.EffectiveGuard(ctx) // the ceiling is the application's code and may ask us
 	if _, err := tools.ParsePolicy(string(guard.MaxPolicy)); err != nil {
 		guard.MaxPolicy = "" // so that there are few guards to keep a catalog for
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	generation := r.Generation()
 	if c.byGuard == nil || c.generation != generation {
 		c.generation, c.byGuard = generation, make(map[tools.Guard]*catalog)
 		c.forget(r)
 	}
 	known := c.byGuard[guard]
 	if known == nil {
-		known = c.build(guard, r.List(ctx))
+		known = c.build(guard, r.ListUnder(guard))
 		c.byGuard[guard] = known
 	}
 	return known, guard

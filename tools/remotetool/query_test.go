@@ -119,6 +119,30 @@ func TestAConditionalQueryIsAnsweredWithWhatChanged(t *testing.T) {
 	})
 }
 
+func TestACeilingIsAskedOncePerQueryAndMayAskInTurn(t *testing.T) {
+	asked := 0
+	var p *Provider
+	inner := make(chan string, 1)
+	r := tools.NewRegistry(tools.Config{Guard: tools.FullAccess(), Ceiling: func(ctx context.Context) tools.Policy {
+		switch asked++; asked {
+		case 1: // the answer to the outer query
+			_, got := p.Handle(ctx, TypeQuery, raw(`{"detail":"index"}`))
+			inner <- string(got)
+			return tools.PolicyRead
+		case 2:
+			return tools.PolicyCritical
+		}
+		return tools.PolicyRead
+	}})
+	require.NoError(t, r.Register(tool("tools.t.secret", "", "", echoing, tools.Metadata{Policy: tools.PolicyCritical})))
+	p = NewProvider(r, ProviderConfig{})
+	for n := range 3 {
+		assert.Empty(t, toolsOf(t, answerOf(t, p, TypeQuery, TypeCatalog, `{}`)))
+		assert.Equal(t, n+2, asked)
+	}
+	assert.Contains(t, <-inner, "t.secret")
+}
+
 func TestEveryQueryAsksEveryProbeOfAVisibleTool(t *testing.T) {
 	asked := 0
 	probe := func(context.Context) tools.Availability { asked++; return tools.Available() }

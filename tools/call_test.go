@@ -181,6 +181,18 @@ func TestAProbeThatPanicsMeansUnavailable(t *testing.T) {
 	}}).Availability(t.Context()).Available, "the zero state is unavailable")
 }
 
+func TestATimeoutEndsTheProbesContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tool := named(echoID, "read").With(tools.Metadata{Timeout: time.Second, Probe: func(ctx context.Context) tools.Availability {
+			<-ctx.Done()
+			return tools.Unavailable("slow", "")
+		}})
+		started := time.Now()
+		assert.Equal(t, tools.Unavailable("slow", ""), tool.Availability(t.Context()))
+		assert.Equal(t, time.Second, time.Since(started))
+	})
+}
+
 func TestATimeoutEndsTheToolsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wait := func(ctx context.Context, _ struct{}) (any, error) {

@@ -102,7 +102,7 @@ func (c *core) run(ctx context.Context, call *Invocation) (json.RawMessage, erro
 		ctx, cancel = context.WithTimeout(ctx, t.meta.Timeout)
 		defer cancel()
 	}
-	if r := t.Availability(ctx).reject(t.ID()); r != nil {
+	if r := t.meta.Probe.ask(ctx).reject(t.ID()); r != nil {
 		return nil, r
 	}
 	args, err := t.acceptArguments(trace, call.Arguments)

@@ -169,8 +169,16 @@ func (t *Tool) Descriptor() spoke.ToolDescriptor { return t.descriptor }
 // Metadata returns a copy of the tool's metadata, defaults filled in.
 func (t *Tool) Metadata() Metadata { return t.meta.clone() }
 
-// Availability asks the tool's probe, and says unavailable when it panics.
-func (t *Tool) Availability(ctx context.Context) Availability { return t.meta.Probe.ask(ctx) }
+// Availability asks the tool's probe, whose context ends with Metadata.Timeout, and says
+// unavailable when it panics.
+func (t *Tool) Availability(ctx context.Context) Availability {
+	if t.meta.Probe != nil && t.meta.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, t.meta.Timeout)
+		defer cancel()
+	}
+	return t.meta.Probe.ask(ctx)
+}
 
 // admit takes one of the tool's places, false when all are taken.
 func (t *Tool) admit() bool {

@@ -1,10 +1,12 @@
 package remotetool
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/spoke-peer/spoke-go/tools"
@@ -37,7 +39,7 @@ func define(id string, e tools.Entry) *definition {
 	meta, d := e.Metadata(), e.Descriptor()
 	x := &definition{
 		id: id, entry: e,
-		category: meta.Category, policy: meta.Policy, probe: meta.Probe, flattened: meta.FlattenedStrings,
+		category: meta.Category, policy: meta.Policy, probe: within(meta.Timeout, meta.Probe), flattened: meta.FlattenedStrings,
 		arguments: argumentsOf(d.Input), result: schemaOf(d.Output),
 	}
 	name := meta.Name
@@ -63,6 +65,19 @@ func define(id string, e tools.Entry) *definition {
 	x.index = slices.Clip(appendHints(appendText(head, "definitionRevision", x.revision), keywords, prerequisites))
 	x.search = searchText(id, name, d.Description, meta.Category, keywords, strings.Join(prerequisites, " "))
 	return x
+}
+
+// within returns the probe with its context bounded, or the probe itself when there is
+// no bound.
+func within(timeout time.Duration, probe tools.Probe) tools.Probe {
+	if probe == nil || timeout == 0 {
+		return probe
+	}
+	return func(ctx context.Context) tools.Availability {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		return probe(ctx)
+	}
 }
 
 // prerequisitesOf returns the ids trimmed, sorted and once each.

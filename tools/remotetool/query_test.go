@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -165,6 +166,21 @@ func TestAProbeThatPanicsDoesNotKeepTheOthersFromBeingAsked(t *testing.T) {
 		probing("tools.t.d", func(context.Context) tools.Availability { return tools.Unavailable("d", "") }), probing("tools.t.e", sick))
 	m := answerOf(t, p, TypeQuery, TypeCatalog, `{"executableOnly":true}`)
 	assert.Equal(t, "t.a t.c", toolsOf(t, m))
+}
+
+func TestAToolsTimeoutEndsItsProbeInAListing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		waiting := func(ctx context.Context) tools.Availability {
+			<-ctx.Done()
+			return tools.Unavailable("slow", "")
+		}
+		p := providerOf(t, tool("tools.t.a", "", "", echoing, tools.Metadata{Timeout: time.Second, Probe: waiting}),
+			tool("tools.t.b", "", "", echoing, tools.Metadata{Timeout: time.Minute, Probe: waiting}))
+		started := time.Now()
+		m := answerOf(t, p, TypeQuery, TypeCatalog, `{"executableOnly":true}`)
+		assert.Empty(t, toolsOf(t, m))
+		assert.Equal(t, time.Minute+time.Second, time.Since(started))
+	})
 }
 
 func TestAProbeThatPanicsMakesItsToolUnavailable(t *testing.T) {

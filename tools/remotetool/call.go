@@ -102,6 +102,9 @@ func (p *Provider) invoke(ctx context.Context, x *definition, arguments json.Raw
 	if err != nil {
 		return nil, v.fault(err)
 	}
+	if err := jcs.Check(result, maxValueDepth); err != nil {
+		return nil, schemaError(CodeResultSchemaInvalid, x.id, []issue{{"$", issueType, "cannot be sent: " + err.Error()}})
+	}
 	return result, nil
 }
 
@@ -289,7 +292,7 @@ func ownFault(r *spoke.Reject) *Error {
 		e.Retryable = r.Kind() == spoke.KindOverloaded || r.Kind() == spoke.KindTimeout
 	}
 	if len(details) > 0 {
-		if raw, err := wirejson.Marshal(details); err == nil {
+		if raw, err := wirejson.Marshal(details); err == nil && jcs.Check(raw, maxValueDepth) == nil {
 			e.Details = raw
 		}
 	}

@@ -177,6 +177,44 @@ func TestAToolThatRanWasFound(t *testing.T) {
 	assert.Equal(t, string(CodeNotFound), text(answerOf(t, p, TypeCall, TypeError, `{"toolId":"t.open"}`), "code"), "nothing ran")
 }
 
+func nested(depth int) json.RawMessage {
+	return json.RawMessage(strings.Repeat("[", depth) + strings.Repeat("]", depth))
+}
+
+func TestAResultThatIsTooDeepToBeSentIsAFailureThatSaysSo(t *testing.T) {
+	depth := 0
+	p := providerOf(t, uiTools(func(context.Context, json.RawMessage) (any, error) { return nested(depth), nil })...)
+	overLink, _, _ := linked(t, p, LinkConfig{}, ClientConfig{})
+	_, host := session(t, p, Capability)
+	for name, client := range map[string]*Client{"over a link": overLink, "in a session": NewClient(OverSession(host, 0), ClientConfig{})} {
+		depth = maxValueDepth
+		direct := Call{ID: "ui.get_screenshot"}
+		evident := Call{ID: "t.tap", After: &After{Include: []string{"screenshot"}}}
+		got, err := client.Batch(t.Context(), []Call{direct, evident}, true)
+		require.NoError(t, err, name)
+		assert.True(t, got.Success)
+		assert.Contains(t, string(got.Items[1].Result.Evidence["screenshot"]), string(nested(depth)))
+		depth++
+		got, err = client.Batch(t.Context(), []Call{direct, evident}, true)
+		require.NoError(t, err, name)
+		require.NotNil(t, got.Items[0].Err)
+		assertCode(t, CodeResultSchemaInvalid, got.Items[0].Err)
+		assert.Contains(t, string(got.Items[1].Result.Evidence["screenshot"]), CodeResultSchemaInvalid)
+		_, err = client.Call(t.Context(), direct)
+		assertCode(t, CodeResultSchemaInvalid, err)
+		assert.ErrorContains(t, err, "the result of ui.get_screenshot: $ cannot be sent: nesting too deep")
+	}
+}
+
+func TestDetailsThatAreTooDeepAreLeftOut(t *testing.T) {
+	for depth, sent := range map[int]bool{maxValueDepth - 1: true, maxValueDepth: false} {
+		own := &tools.Failure{Code: "own", Message: "m", Details: map[string]any{"a": nested(depth)}}
+		m := answerOf(t, providerOf(t, tool("tools.t.fails", "", "", failing(own), tools.Metadata{})), TypeCall, TypeError, `{"toolId":"t.fails"}`)
+		assert.Equal(t, "own", text(m, "code"))
+		assert.Equal(t, sent, m["details"] != nil)
+	}
+}
+
 func TestAResultThatDoesNotFitIsToldAsSuchWhenItIsLateAsWell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := providerOf(t, tool("tools.t.late", "", `{"type":"string"}`, func(context.Context, json.RawMessage) (any, error) {

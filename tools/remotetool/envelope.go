@@ -13,6 +13,11 @@ import (
 // Source: remote tool spec, section 1.
 const maxDepth = 256
 
+// maxValueDepth is how deep they nest in a result and in the details of an error. Those
+// of a batch's evidence inside a SPOKE session stand in eight others, and what can be
+// sent shall not depend on where it stands.
+const maxValueDepth = maxDepth - 8
+
 // Capability is what a message is about, and what a SPOKE peer must have negotiated to
 // send requests inside a session.
 const Capability = "tool.exec"

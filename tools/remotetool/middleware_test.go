@@ -118,3 +118,14 @@ func TestAMiddlewareThatDoesNotWaitLeavesTheCallRunning(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+func TestWhatAMiddlewareAnswersIsJSONOrAFailure(t *testing.T) {
+	for answer, code := range map[string]Code{`{"a":1}`: "", ``: CodeResultSchemaInvalid, `{"a":`: CodeResultSchemaInvalid, `1}`: CodeResultSchemaInvalid} {
+		p := around(t, "tools.t.echo", afterwards(func() (json.RawMessage, error) { return json.RawMessage(answer), nil }),
+			tool("tools.t.echo", "", "", echoing, tools.Metadata{}))
+		_, got := p.Handle(t.Context(), TypeCall, raw(`{"toolId":"t.echo"}`))
+		m, err := membersOf(got)
+		require.NoError(t, err, answer)
+		assert.Equal(t, string(code), text(m, "code"), answer)
+	}
+}

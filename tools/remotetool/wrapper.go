@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"strconv"
 
 	"github.com/spoke-peer/spoke-go/internal/jcs"
@@ -122,6 +123,7 @@ func gunzip(zipped []byte, limit int) ([]byte, error) {
 		return nil, err
 	}
 	r.Multistream(false)
+	limit = min(limit, math.MaxInt-1) // one more byte is asked for
 	plain, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	switch {
 	case err != nil:

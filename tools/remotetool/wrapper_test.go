@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -121,6 +122,9 @@ func TestAWrapperThatIsNotAsItShouldBeIsRefused(t *testing.T) {
 	}
 	got, err := unwrap(json.RawMessage(w(good, `,"data":"`+data(zipped)+`"`)), len(plain))
 	require.NoError(t, err, "counts may be left out")
+	assert.Equal(t, string(plain), string(got))
+	got, err = unwrap(json.RawMessage(w(good, `,"data":"`+data(zipped)+`"`)), math.MaxInt)
+	require.NoError(t, err, "no limit is too large")
 	assert.Equal(t, string(plain), string(got))
 	_, err = unwrap(json.RawMessage(w(good, `,"data":"`+data(zipped)+`"`)), len(plain)-1)
 	assert.ErrorIs(t, err, errInflated)

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/spoke-peer/spoke-go/internal/jcs"
 )
 
@@ -98,7 +101,9 @@ func salvage(text []byte, err error) (envelope, bool, *Error) {
 		SessionID  json.RawMessage `json:"sessionId"`
 		Capability json.RawMessage `json:"capability"`
 	}
-	if json.Unmarshal(text, &head) != nil || len(text) == 0 {
+	// Unlike encoding/json it holds names to their case.
+	lenient := jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if jsonv2.Unmarshal(text, &head, lenient) != nil {
 		return envelope{}, false, nil
 	}
 	m := members{"capability": head.Capability}

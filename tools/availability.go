@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -57,17 +58,42 @@ func (a Availability) reject(id string) *spoke.Reject {
 	}
 	r := spoke.Rejectf(spoke.CodeInternalError, "%s", a.message(id)).
 		WithKind(KindUnavailable).WithDetail(detailCapabilityID, id).WithDetail("available", false)
-	for _, member := range []struct{ name, value string }{
-		{"code", a.Code}, {"reason", a.Reason}, {"requiredState", a.RequiredState}, {"remediation", a.Remediation},
-	} {
-		if member.value != "" {
-			r = r.WithDetail(member.name, member.value)
+	for _, member := range a.texts() {
+		if *member.text != "" {
+			r = r.WithDetail(member.name, *member.text)
 		}
 	}
 	if a.Retryable {
 		r = r.WithDetail(detailRetryable, true)
 	}
 	return r
+}
+
+// AvailabilityOf returns the state of the tool that err says is unavailable, from this
+// process or from a peer's answer; false for any other error.
+func AvailabilityOf(err error) (Availability, bool) {
+	r, ok := errors.AsType[*spoke.Reject](err)
+	if !ok || r == nil || r.Kind() != KindUnavailable {
+		return Availability{}, false
+	}
+	var a Availability
+	for _, member := range a.texts() {
+		*member.text, _ = r.Details[member.name].(string)
+	}
+	a.Retryable, _ = r.Details[detailRetryable].(bool)
+	return a, true
+}
+
+// textMember is a text of an availability by its name in details.
+type textMember struct {
+	name string
+	text *string
+}
+
+func (a *Availability) texts() []textMember {
+	return []textMember{
+		{"code", &a.Code}, {"reason", &a.Reason}, {"requiredState", &a.RequiredState}, {"remediation", &a.Remediation},
+	}
 }
 
 func (a Availability) message(id string) string {

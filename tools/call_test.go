@@ -164,6 +164,13 @@ func TestAvailabilityIsAskedJustBeforeEachExecution(t *testing.T) {
 	requireReject(t, err, spoke.CodeInternalError, map[string]any{"kind": tools.KindUnavailable, "capability_id": echoID,
 		"available": false, "code": "no_disk", "reason": "the disk is out", "requiredState": "mounted", "remediation": "mount it", "retryable": true})
 	assert.Equal(t, state, tool.Availability(t.Context()))
+	told, ok := tools.AvailabilityOf(fmt.Errorf("call: %w", err))
+	assert.True(t, ok)
+	assert.Equal(t, state, told)
+	for _, err := range []error{nil, errors.New("x"), spoke.Rejectf(spoke.CodeInternalError, "x")} {
+		_, ok := tools.AvailabilityOf(err)
+		assert.False(t, ok)
+	}
 	assert.Equal(t, 1, ran)
 	assert.Equal(t, 3, asked)
 	assert.Len(t, r.List(t.Context()), 1, "an unavailable tool is listed all the same")

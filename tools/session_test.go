@@ -159,6 +159,9 @@ func TestAFailureAndAReasonCrossTheWire(t *testing.T) {
 		_, err = responder.InvokeTool(t.Context(), echoID, nil)
 		requireReject(t, err, spoke.CodeInternalError, map[string]any{"kind": tools.KindUnavailable,
 			"capability_id": echoID, "available": false, "code": "no_disk", "reason": "out"})
+		told, ok := tools.AvailabilityOf(err)
+		assert.True(t, ok)
+		assert.Equal(t, state, told)
 		results, err := tools.Batch(t.Context(), responder, batchOf(echoID, echoID), tools.ContinueOnError)
 		require.NoError(t, err)
 		assert.Len(t, results, 2)

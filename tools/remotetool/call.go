@@ -263,12 +263,7 @@ func (v *invocation) refusal(r *spoke.Reject) *Error {
 
 // unavailable carries the state that the probe told.
 func unavailable(id string, r *spoke.Reject) *Error {
-	text := func(name string) string { s, _ := r.Details[name].(string); return s }
-	state := tools.Availability{
-		Code: text("code"), Reason: text("reason"),
-		RequiredState: text("requiredState"), Remediation: text("remediation"),
-	}
-	state.Retryable, _ = r.Details["retryable"].(bool)
+	state, _ := tools.AvailabilityOf(r)
 	e := errorf(CodeUnavailable, "%s is not available", id)
 	if state.Reason != "" {
 		e.Message = state.Reason

@@ -44,12 +44,15 @@ func readCall(payload json.RawMessage) (call, *Error) {
 		return call{}, errorf(CodeCallPayloadInvalid, "the payload must be an object")
 	}
 	c := call{arguments: present(m["arguments"])}
-	for name, to := range map[string]*string{"toolId": &c.id, "callId": &c.callID} {
-		text, ok := textOf(m[name])
-		if present(m[name]) != nil && !ok {
-			return call{}, errorf(CodeCallPayloadInvalid, "%s must be a text", name)
+	for _, member := range []struct {
+		name string
+		to   *string
+	}{{"toolId", &c.id}, {"callId", &c.callID}} {
+		text, ok := textOf(m[member.name])
+		if present(m[member.name]) != nil && !ok {
+			return call{}, errorf(CodeCallPayloadInvalid, "%s must be a text", member.name)
 		}
-		*to = text
+		*member.to = text
 	}
 	var fault *Error
 	if c.after, fault = readAfter(m["after"]); fault != nil {

@@ -103,6 +103,18 @@ func TestACallThatFailsSaysWhyInTheOrderOfTheSpec(t *testing.T) {
 	}
 }
 
+func TestOfSeveralFaultsTheSameIsAlwaysTold(t *testing.T) {
+	p := providerOf(t, jsonEcho())
+	for range 50 {
+		for payload, want := range map[string]string{
+			`{"toolId":1,"callId":1}`: "toolId must be a text",
+			`{"toolId":"json.echo","after":{"screenshotArguments":1,"visualTreeArguments":1}}`: "after.visualTreeArguments must be an object",
+		} {
+			assert.Equal(t, want, text(answerOf(t, p, TypeCall, TypeError, payload), "message"))
+		}
+	}
+}
+
 func TestWithoutExecutionEveryCallIsDenied(t *testing.T) {
 	p := NewProvider(registryOf(t, tools.Guard{Discovery: true, MaxPolicy: tools.PolicyCritical}, jsonEcho()), ProviderConfig{})
 	assert.Equal(t, string(CodeExecutionDenied), text(answerOf(t, p, TypeCall, TypeError, `{"toolId":"json.echo"}`), "code"))

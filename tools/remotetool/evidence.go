@@ -46,11 +46,15 @@ func readAfter(raw json.RawMessage) (*after, *Error) {
 		}
 		a.include = stringsOf(include)
 	}
-	for name, to := range map[string]*json.RawMessage{"visualTreeArguments": &a.visualTree, "screenshotArguments": &a.screenshot} {
-		*to = present(m[name])
-		if *to != nil && (*to)[0] != '{' {
-			return nil, errorf(CodeCallPayloadInvalid, "after.%s must be an object", name)
+	for _, member := range []struct {
+		name string
+		to   *json.RawMessage
+	}{{"visualTreeArguments", &a.visualTree}, {"screenshotArguments", &a.screenshot}} {
+		value := present(m[member.name])
+		if value != nil && value[0] != '{' {
+			return nil, errorf(CodeCallPayloadInvalid, "after.%s must be an object", member.name)
 		}
+		*member.to = value
 	}
 	return a, nil
 }

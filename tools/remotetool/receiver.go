@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -19,7 +21,7 @@ type ReceiveOptions struct {
 }
 
 // AnnouncementOf finds the announcement in a tool's result: the result itself or one of
-// its members, false when there is none. The error is an [*Error] of [CodeStream] for
+// its members, the first by name, false when there is none. The error is an [*Error] of [CodeStream] for
 // one that cannot be right.
 //
 // Source: remote tool spec, section 9.
@@ -32,7 +34,8 @@ func AnnouncementOf(result json.RawMessage) (Announcement, bool, error) {
 		a, err := readAnnouncement(result)
 		return a, err == nil, err
 	}
-	for _, value := range m {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		value := m[name]
 		if inner, err := membersOf(value); err == nil && announced(inner) {
 			a, err := readAnnouncement(value)
 			return a, err == nil, err

@@ -113,6 +113,16 @@ func TestAnAnnouncementIsFoundInAResultAndJudged(t *testing.T) {
 	}
 }
 
+func TestOfSeveralAnnouncementsTheFirstByNameIsTaken(t *testing.T) {
+	const one = `{"deliveryMode":"websocket_binary","wireProtocol":"ansight.file-transfer.v1","transferId":"` + vectorID + `","sizeBytes":%d}`
+	for range 50 {
+		a, found, err := AnnouncementOf(raw(`{"c":`+one+`,"a":`+one+`,"b":`+one+`}`, 3, 1, 2))
+		require.NoError(t, err)
+		assert.True(t, found)
+		assert.Equal(t, int64(1), a.SizeBytes)
+	}
+}
+
 // framesOf returns all frames of a sender.
 func framesOf(t *testing.T, s *sender) ([]frame, error) {
 	t.Helper()

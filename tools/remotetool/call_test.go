@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -322,6 +324,42 @@ func TestAToolCanHaveAnotherIDHere(t *testing.T) {
 	assert.Equal(t, "Écho. The Tool", toolsOf(t, answerOf(t, p, TypeQuery, TypeCatalog, `{}`)))
 	answerOf(t, p, TypeCall, TypeResult, `{"toolId":"écho. the tool"}`)
 	assert.Equal(t, string(CodeNotFound), text(answerOf(t, p, TypeCall, TypeError, `{"toolId":"json.echo"}`), "code"))
+}
+
+func TestNoTwoToolsHaveOneIDHere(t *testing.T) {
+	saying := func(id string) *tools.Tool {
+		return tool(id, "", "", func(context.Context, json.RawMessage) (any, error) { return id, nil }, tools.Metadata{})
+	}
+	for _, c := range []struct {
+		name  string
+		names map[string]string
+		want  map[string]string // who answers to an id
+	}{
+		{"no names", nil, map[string]string{"a.x": "tools.a.x", "b.x": "tools.b.x", "c.x": "tools.c.x"}},
+		{"space around a name", map[string]string{"tools.a.x": " New\t"}, map[string]string{"New": "tools.a.x", "b.x": "tools.b.x", "c.x": "tools.c.x"}},
+		{"a blank name", map[string]string{"tools.a.x": " "}, map[string]string{"a.x": "tools.a.x", "b.x": "tools.b.x", "c.x": "tools.c.x"}},
+		{"the id of another tool", map[string]string{"tools.a.x": "B.x"}, map[string]string{"B.x": "tools.a.x", "c.x": "tools.c.x"}},
+		{"each other's ids", map[string]string{"tools.a.x": "b.x", "tools.b.x": "a.x"}, map[string]string{"a.x": "tools.b.x", "b.x": "tools.a.x", "c.x": "tools.c.x"}},
+		{"one name twice", map[string]string{"tools.b.x": "New", "tools.c.x": "new"}, map[string]string{"New": "tools.b.x", "a.x": "tools.a.x", "c.x": "tools.c.x"}},
+		{"one name twice and the other's id", map[string]string{"tools.a.x": "n", "tools.b.x": "n", "tools.c.x": "b.x"}, map[string]string{"b.x": "tools.c.x", "n": "tools.a.x"}},
+		{"no text in UTF-8", map[string]string{"tools.a.x": "n\xff"}, map[string]string{"n\uFFFD": "tools.a.x", "b.x": "tools.b.x", "c.x": "tools.c.x"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := NewProvider(registryOf(t, tools.FullAccess(), saying("tools.c.x"), saying("tools.b.x"), saying("tools.a.x")), ProviderConfig{Names: c.names})
+			listed := answerOf(t, p, TypeQuery, TypeCatalog, `{"detail":"index"}`)
+			assert.Equal(t, strings.Join(slices.Sorted(maps.Keys(c.want)), " "), toolsOf(t, listed))
+			for _, id := range []string{"a.x", "b.x", "c.x"} {
+				if _, ok := c.want[id]; !ok && c.want[strings.ToUpper(id[:1])+id[1:]] == "" {
+					assert.Equal(t, string(CodeNotFound), text(answerOf(t, p, TypeCall, TypeError, `{"toolId":"`+id+`"}`), "code"), id)
+				}
+			}
+			for id, who := range c.want {
+				m := answerOf(t, p, TypeCall, TypeResult, `{"toolId":" `+strings.ToUpper(id)+` "}`)
+				assert.Equal(t, id, text(m, "toolId"))
+				assert.Equal(t, `"`+who+`"`, string(m["result"]))
+			}
+		})
+	}
 }
 
 // uiTools are what evidence is taken with.

@@ -46,25 +46,30 @@ type catalogs struct {
 
 const registryPrefix = "tools."
 
+// newCatalogs keeps the names that ProviderConfig.Names says count.
 func newCatalogs(names map[string]string) *catalogs {
-	c := &catalogs{names: maps.Clone(names), byLow: make(map[string]string), defined: make(map[string]*definition)}
+	c := &catalogs{names: make(map[string]string), byLow: make(map[string]string), defined: make(map[string]*definition)}
 	for _, registryID := range slices.Sorted(maps.Keys(names)) {
-		low := strings.ToLower(names[registryID])
-		if _, taken := c.byLow[low]; !taken {
-			c.byLow[low] = registryID
+		name := strings.TrimSpace(valid(names[registryID]))
+		low := strings.ToLower(name)
+		if _, taken := c.byLow[low]; name != "" && !taken {
+			c.names[registryID], c.byLow[low] = name, registryID
 		}
 	}
 	return c
 }
 
-// idOf returns the id that the protocol has for a tool of the registry.
+// idOf returns the id that the protocol has for a tool of the registry, false when
+// another tool has it.
 //
 // Source: remote tool spec, section 11.
-func (c *catalogs) idOf(registryID string) string {
+func (c *catalogs) idOf(registryID string) (string, bool) {
 	if name, ok := c.names[registryID]; ok {
-		return valid(name)
+		return name, true
 	}
-	return strings.TrimPrefix(registryID, registryPrefix)
+	id := strings.TrimPrefix(registryID, registryPrefix)
+	_, taken := c.byLow[id]
+	return id, !taken
 }
 
 // registryIDOf finds the registry's id for the protocol's. Ids compare without case.
@@ -87,15 +92,20 @@ func (c *catalogs) find(r *tools.Registry, id string) (*definition, bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.define(e), true
+	x := c.define(e)
+	return x, x != nil
 }
 
-// define returns the tool's definition, made anew only when the tool was replaced. The
-// caller holds the lock.
+// define returns the tool's definition, made anew only when the tool was replaced, nil
+// for a tool that has no id here. The caller holds the lock.
 func (c *catalogs) define(e tools.Entry) *definition {
 	x := c.defined[e.ID()]
 	if x == nil || x.entry.Generation != e.Generation {
-		x = define(c.idOf(e.ID()), e)
+		id, ok := c.idOf(e.ID())
+		if !ok {
+			return nil
+		}
+		x = define(id, e)
 		c.defined[e.ID()] = x
 	}
 	return x
@@ -131,11 +141,13 @@ func (c *catalogs) forget(r *tools.Registry) {
 }
 
 func (c *catalogs) build(guard tools.Guard, entries []tools.Entry) *catalog {
-	known := &catalog{tools: make([]*definition, len(entries))}
+	known := &catalog{tools: make([]*definition, 0, len(entries))}
 	counts := make(map[string]int)
-	for i, e := range entries {
-		known.tools[i] = c.define(e)
-		counts[known.tools[i].category]++
+	for _, e := range entries {
+		if x := c.define(e); x != nil {
+			known.tools = append(known.tools, x)
+			counts[x.category]++
+		}
 	}
 	slices.SortStableFunc(known.tools, func(a, b *definition) int { return strings.Compare(a.id, b.id) })
 	for i, x := range known.tools {

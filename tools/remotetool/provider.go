@@ -20,6 +20,11 @@ type ProviderConfig struct {
 	// without one is <namespace>.<tool> here. A tool that shall exist in this protocol
 	// only belongs in a registry that serves no SPOKE session.
 	//
+	// Names are trimmed, and compare without case. A blank one is none. Of tools with
+	// the same name the first by its id in the registry has it, and the others have
+	// none. A tool without a name whose id here is the name of another cannot be
+	// reached here, and is not listed.
+	//
 	// Source: remote tool spec, section 11.
 	Names map[string]string
 

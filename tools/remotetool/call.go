@@ -70,10 +70,10 @@ func (p *Provider) run(ctx context.Context, c call) ([]byte, *Error) {
 	if !ok {
 		return nil, errorf(CodeNotFound, "there is no tool %q", clip(c.id))
 	}
-	attempt := outgoingOf(ctx).mark()
-	result, fault := p.invoke(ctx, x, c.arguments)
+	inner, end := withCallBox(ctx)
+	result, fault := p.invoke(inner, x, c.arguments)
+	end(fault == nil)
 	if fault != nil {
-		attempt.drop()
 		return nil, fault
 	}
 	members := appendRaw(appendBool(appendText([]byte{'{'}, "toolId", x.id), "success", true), "result", result)

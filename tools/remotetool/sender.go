@@ -63,8 +63,8 @@ var errNoReceiver = errorf(CodeStreamUnsupported, "nobody here can receive a fil
 
 // StreamFile has a file sent once the answer to the call that ctx is of was sent, and
 // returns what the answer has to say. It works inside a tool that was called over a
-// carrier of this package; elsewhere it fails with [CodeStreamUnsupported]. When the
-// call fails, the file is not sent.
+// carrier of this package; elsewhere it fails with [CodeStreamUnsupported], and once the
+// tool has returned with [CodeStream]. When the call fails, the file is not sent.
 //
 // Source: remote tool spec, section 9.
 func StreamFile(ctx context.Context, file File) (Announcement, error) {
@@ -84,7 +84,10 @@ func StreamFile(ctx context.Context, file File) (Announcement, error) {
 		return Announcement{}, err
 	}
 	id := newTransferID()
-	box.add(&sender{id: id, file: file})
+	if !box.add(&sender{id: id, file: file}) {
+		file.close()
+		return Announcement{}, errorf(CodeStream, "the call was answered already")
+	}
 	return Announcement{
 		DeliveryMode: DeliveryMode, WireProtocol: WireProtocol, TransferID: id, DownloadID: id,
 		FileName: file.Name, MimeType: file.MimeType, SizeBytes: file.Size, ChunkBytes: file.ChunkBytes,
@@ -96,10 +99,11 @@ func newTransferID() string {
 	return hex.EncodeToString(id[:])
 }
 
-// outbox holds the files of one request until it is answered.
+// outbox holds the files of a request, or of one call of it, until it is answered.
 type outbox struct {
-	mu    sync.Mutex
-	files []*sender
+	mu     sync.Mutex
+	files  []*sender
+	closed bool
 }
 
 type outboxKey struct{}
@@ -116,48 +120,43 @@ func outgoingOf(ctx context.Context) *outbox {
 	return box
 }
 
-func (b *outbox) add(s *sender) {
+// add puts files in, false when the box is closed.
+func (b *outbox) add(list ...*sender) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.files = append(b.files, s)
+	if !b.closed {
+		b.files = append(b.files, list...)
+	}
+	return !b.closed
 }
 
-// take returns the files and empties the box.
+// take empties the box and closes it.
 func (b *outbox) take() []*sender {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	files := b.files
-	b.files = nil
+	b.files, b.closed = nil, true
 	return files
 }
 
-// mark remembers how full the box is.
-func (b *outbox) mark() mark {
-	if b == nil {
-		return mark{}
+// withCallBox returns a context with an outbox of one call's own, and what ends it: the
+// files go on to the outbox of ctx when the call succeeded. Without the latter there is
+// none.
+func withCallBox(ctx context.Context) (context.Context, func(succeeded bool)) {
+	outer := outgoingOf(ctx)
+	if outer == nil {
+		return ctx, func(bool) {}
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return mark{b, len(b.files)}
-}
-
-// mark is a place in an outbox; the zero mark is one of none.
-type mark struct {
-	box *outbox
-	at  int
-}
-
-// drop takes the files out that were added since.
-func (m mark) drop() {
-	if m.box == nil {
-		return
+	inner, box := withOutbox(ctx)
+	return inner, func(succeeded bool) {
+		files := box.take()
+		if succeeded && outer.add(files...) {
+			return
+		}
+		for _, s := range files {
+			s.close()
+		}
 	}
-	m.box.mu.Lock()
-	defer m.box.mu.Unlock()
-	for _, s := range m.box.files[m.at:] {
-		s.file.close()
-	}
-	m.box.files = m.box.files[:m.at]
 }
 
 // sender makes the frames of one file, one after the other. It is used by one goroutine

@@ -2,6 +2,8 @@ package remotetool
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -9,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/spoke-peer/spoke-go/tools"
 )
 
 func announcement(size int64) Announcement {
@@ -188,6 +192,37 @@ func TestAFileThatIsNotAsAnnouncedEndsWithAnErrorFrame(t *testing.T) {
 type errReader struct{}
 
 func (errReader) Read([]byte) (int, error) { return 0, errDisk }
+
+func TestAFileThatComesAfterItsCallIsRefusedAndClosed(t *testing.T) {
+	readers := map[string]*closing{}
+	send := func(ctx context.Context, name string) error {
+		readers[name] = &closing{Reader: strings.NewReader("")}
+		_, err := StreamFile(ctx, File{Reader: readers[name], Name: name})
+		return err
+	}
+	var late context.Context
+	p := providerOf(t,
+		tool("tools.t.good", "", "", func(ctx context.Context, _ json.RawMessage) (any, error) {
+			late = ctx
+			return nil, send(ctx, "good")
+		}, tools.Metadata{}),
+		tool("tools.t.bad", "", "", func(ctx context.Context, _ json.RawMessage) (any, error) {
+			assertCode(t, CodeStream, send(late, "late"))
+			assert.NoError(t, send(ctx, "bad"))
+			return nil, errors.New("x")
+		}, tools.Metadata{}))
+	ctx, box := withOutbox(t.Context())
+	kind, _ := p.Handle(ctx, TypeBatch, raw(`{"calls":[{"toolId":"t.good"},{"toolId":"t.bad"}]}`))
+	assert.Equal(t, TypeBatchResult, kind)
+	assert.Equal(t, 1, readers["bad"].closed)
+	assert.Equal(t, 1, readers["late"].closed)
+	files := box.take()
+	require.Len(t, files, 1)
+	assert.Equal(t, "good", files[0].file.Name)
+	assert.Equal(t, 0, readers["good"].closed)
+	p.Handle(ctx, TypeCall, raw(`{"toolId":"t.good"}`))
+	assert.Equal(t, 1, readers["good"].closed, "nobody takes it any more")
+}
 
 func TestAFileThatCannotBeSentIsRefusedAndClosed(t *testing.T) {
 	ctx, box := withOutbox(t.Context())

@@ -83,6 +83,9 @@ func (p *Provider) run(ctx context.Context, c call) ([]byte, *Error) {
 	return members[1:], nil
 }
 
+// exceptionText is what a peer is told of a panic.
+const exceptionText = "the tool ended unexpectedly"
+
 // invocation follows one call through the registry. Middleware may leave the call
 // running when it has answered.
 type invocation struct {
@@ -101,14 +104,31 @@ func (p *Provider) invoke(ctx context.Context, x *definition, arguments json.Raw
 		Result:    v.judgeResult,
 		Misfit:    v.misfit,
 	})
-	result, err := p.registry.InvokeEntry(ctx, x.entry, args)
-	if err != nil {
+	var result json.RawMessage
+	var err error
+	switch {
+	case !returns(func() { result, err = p.registry.InvokeEntry(ctx, x.entry, args) }):
+		return nil, errorf(CodeExecutionException, exceptionText)
+	case err != nil:
 		return nil, v.fault(err)
 	}
 	if err := jcs.Check(result, maxValueDepth); err != nil {
 		return nil, schemaError(CodeResultSchemaInvalid, x.id, []issue{{"$", issueType, "cannot be sent: " + err.Error()}})
 	}
 	return result, nil
+}
+
+// returns runs f on a goroutine of its own and reports whether it came back, which it does
+// not when a handler leaves by runtime.Goexit.
+func returns(f func()) (back bool) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+		back = true
+	}()
+	<-done
+	return back
 }
 
 // prepare returns the arguments as the registry takes them, and keeps what is wrong with
@@ -230,7 +250,7 @@ func (v *invocation) fault(err error) *Error {
 		return errNoReceiver
 	}
 	if _, panicked := errors.AsType[*tools.PanicError](err); panicked {
-		return errorf(CodeExecutionException, "the tool ended unexpectedly")
+		return errorf(CodeExecutionException, exceptionText)
 	}
 	r, ok := errors.AsType[*spoke.Reject](err)
 	if !ok {

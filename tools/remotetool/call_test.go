@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -170,6 +171,26 @@ func TestAnErrorThatAToolGotOverThisProtocolDoesNotTravelOn(t *testing.T) {
 func TestAToolThatIsAskedForAFileSaysWhenNobodyCanReceiveIt(t *testing.T) {
 	p := providerOf(t, sending("tools.t.file", func(json.RawMessage) File { return File{Reader: strings.NewReader("a"), Size: 1} }))
 	assert.Equal(t, string(CodeStreamUnsupported), text(answerOf(t, p, TypeCall, TypeError, `{"toolId":"t.file"}`), "code"))
+}
+
+func TestAHandlerThatLeavesItsGoroutineIsAnsweredAsOneThatPanics(t *testing.T) {
+	file := &closing{Reader: strings.NewReader("")}
+	p := providerOf(t, jsonEcho(), tool("tools.t.leaves", "", "", func(ctx context.Context, _ json.RawMessage) (any, error) {
+		_, err := StreamFile(ctx, File{Reader: file})
+		assert.NoError(t, err)
+		runtime.Goexit()
+		return nil, nil
+	}, tools.Metadata{Concurrency: 1}))
+	client, _, _ := linked(t, p, LinkConfig{}, ClientConfig{})
+	for n := range 2 {
+		_, err := client.Call(t.Context(), Call{ID: "t.leaves"})
+		assertCode(t, CodeExecutionException, err)
+		assert.Equal(t, n+1, file.closed)
+	}
+	got, err := client.Batch(t.Context(), []Call{{ID: "t.leaves"}, {ID: "json.echo"}}, true)
+	require.NoError(t, err)
+	assertCode(t, CodeExecutionException, got.Items[0].Err)
+	assert.NotNil(t, got.Items[1].Result)
 }
 
 func TestAToolThatRanWasFound(t *testing.T) {

@@ -3,6 +3,7 @@ package spoke_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -24,6 +25,7 @@ func TestAPutIsDecidedByTheRevisions(t *testing.T) {
 		"nothing expected, something there": {at(4), nil, 0, spoke.CodeRevisionConflict, map[string]any{"revision": 4.0}},
 		"ahead":                             {at(4), at(5), 0, spoke.CodeRevisionConflict, map[string]any{"revision": 4.0, "expected_base_revision": 5.0}},
 		"behind":                            {at(4), at(3), 0, spoke.CodeStoredRevisionStale, map[string]any{"revision": 4.0, "expected_base_revision": 3.0}},
+		"no revision is left":               {at(math.MaxInt64), at(math.MaxInt64), 0, spoke.CodeInternalError, map[string]any{"revision": 0x1p63, "expected_base_revision": 0x1p63}},
 		"gone":                              {nil, at(1), 0, spoke.CodeStoredRevisionStale, map[string]any{"expected_base_revision": 1.0}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"slices"
 )
 
 // Invocation is one call on its way to a tool. A middleware that wants to change it
@@ -31,8 +32,8 @@ type Middleware func(next CallFunc) CallFunc
 
 // chain wraps last, the first middleware outermost.
 func chain(last CallFunc, around []Middleware) CallFunc {
-	for i := len(around) - 1; i >= 0; i-- {
-		last = around[i](last)
+	for _, wrap := range slices.Backward(around) {
+		last = wrap(last)
 	}
 	return last
 }

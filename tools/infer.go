@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,11 +28,10 @@ type shape struct {
 	defaults *wirejson.Defaults // nil when no member has a default
 }
 
-// inference infers the schema of one type. Structs are composed here; what remains,
-// such as number bounds, lists and maps, is jsonschema's.
+// inference infers the schema of one type, part by part; the bounds of numbers are
+// jsonschema's.
 type inference struct {
-	known    map[reflect.Type]*jsonschema.Schema
-	open     map[reflect.Type]bool // structs that are being composed
+	open     map[reflect.Type]bool // named types that are being walked
 	defaults map[reflect.Type][]memberDefault
 }
 
@@ -49,12 +49,6 @@ func failAt(path, format string, args ...any) error {
 
 func newInference() *inference {
 	return &inference{
-		known: map[reflect.Type]*jsonschema.Schema{
-			reflect.TypeFor[time.Time]():       {Type: "string", Format: "date-time"},
-			reflect.TypeFor[json.RawMessage](): {},
-			reflect.TypeFor[json.Number]():     {Type: "number"},
-			reflect.TypeFor[big.Int]():         {Type: "integer"},
-		},
 		open:     make(map[reflect.Type]bool),
 		defaults: make(map[reflect.Type][]memberDefault),
 	}
@@ -63,10 +57,13 @@ func newInference() *inference {
 // inferArguments returns the shape of a type that arguments are decoded into: a struct,
 // a map, or what takes any object.
 func inferArguments(t reflect.Type) (*shape, error) {
+	x := newInference()
+	if _, err := x.infer(t, ""); err != nil { // such as a pointer to itself
+		return nil, err
+	}
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	x := newInference()
 	s, err := x.infer(t, "")
 	if err != nil {
 		return nil, err
@@ -108,81 +105,104 @@ func (x *inference) shape(s *jsonschema.Schema) (*shape, error) {
 
 // infer returns a schema of its own for t, which stands at path.
 func (x *inference) infer(t reflect.Type, path string) (*jsonschema.Schema, error) {
-	if err := x.survey(t, path); err != nil {
-		return nil, err
+	if x.open[t] {
+		return nil, failAt(path, "%v contains itself", t)
 	}
-	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: x.known})
-	if err != nil {
-		return nil, failAt(path, "%v cannot be expressed in JSON Schema", t)
+	if t.Name() != "" { // without a name, no type contains itself
+		x.open[t] = true
+		defer delete(x.open, t)
 	}
-	x.mendNull(s, t)
-	return s, nil
-}
-
-// mendNull corrects where jsonschema admits null: a nil slice encodes as [], so only a
-// pointer to one may be null, and a type that may be anything may not only be null.
-func (x *inference) mendNull(s *jsonschema.Schema, t reflect.Type) {
-	pointer := t.Kind() == reflect.Pointer
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if x.known[t] != nil {
-		if len(s.Types) == 1 {
-			s.Types = nil
-		}
-		return
-	}
-	switch t.Kind() {
-	case reflect.Slice:
-		if !pointer {
-			s.Type, s.Types = "array", nil
-		}
-		x.mendNull(s.Items, t.Elem())
-	case reflect.Array:
-		x.mendNull(s.Items, t.Elem())
-	case reflect.Map:
-		x.mendNull(s.AdditionalProperties, t.Elem())
-	}
-}
-
-// survey makes every named part of t known, or says which one cannot be expressed.
-func (x *inference) survey(t reflect.Type, path string) error {
 	if t.Kind() == reflect.Pointer {
-		return x.survey(t.Elem(), path)
+		s, err := x.infer(t.Elem(), path)
+		if err != nil {
+			return nil, err
+		}
+		return orNull(s), nil
 	}
-	if x.known[t] != nil {
-		return nil
+	if s := knownSchema(t); s != nil {
+		return s, nil
 	}
-	if own, err := ownSchema(t, path); own != nil || err != nil {
-		x.known[t] = own
-		return err
+	if s, err := ownSchema(t, path); s != nil || err != nil {
+		return s, err
 	}
+	return x.compose(t, path)
+}
+
+// compose infers what encoding/json makes of a type by its kind.
+func (x *inference) compose(t reflect.Type, path string) (*jsonschema.Schema, error) {
 	switch t.Kind() {
 	case reflect.Struct:
 		return x.structure(t, path)
 	case reflect.Slice, reflect.Array:
-		if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
-			x.known[t] = &jsonschema.Schema{Type: "string", ContentEncoding: "base64"}
-			return nil
-		}
-		return x.survey(t.Elem(), path+"[]")
+		return x.list(t, path)
 	case reflect.Map:
 		return x.mapping(t, path)
 	case reflect.Interface:
 		if t.NumMethod() > 0 {
-			return failAt(path, "%v is an interface with methods and cannot be decoded", t)
+			return nil, failAt(path, "%v is an interface with methods and cannot be decoded", t)
 		}
 	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer, reflect.Uintptr:
-		return failAt(path, "%v cannot be expressed in JSON", t)
+		return nil, failAt(path, "%v cannot be expressed in JSON", t)
 	}
-	return nil
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{})
+	if err != nil {
+		return nil, failAt(path, "%v cannot be expressed in JSON Schema", t)
+	}
+	return s, nil
 }
 
-func (x *inference) mapping(t reflect.Type, path string) error {
-	if t.Key().Kind() != reflect.String {
-		return failAt(path, "%v: only maps by string can be expressed", t)
+// list infers a slice or an array. A nil slice encodes as [].
+func (x *inference) list(t reflect.Type, path string) (*jsonschema.Schema, error) {
+	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
+		return &jsonschema.Schema{Type: "string", ContentEncoding: "base64"}, nil
 	}
-	return x.survey(t.Elem(), path+"{}")
+	items, err := x.infer(t.Elem(), path+"[]")
+	if err != nil {
+		return nil, err
+	}
+	s := &jsonschema.Schema{Type: "array", Items: items}
+	if t.Kind() == reflect.Array {
+		s.MinItems, s.MaxItems = new(t.Len()), new(t.Len())
+	}
+	return s, nil
+}
+
+func (x *inference) mapping(t reflect.Type, path string) (*jsonschema.Schema, error) {
+	if t.Key().Kind() != reflect.String {
+		return nil, failAt(path, "%v: only maps by string can be expressed", t)
+	}
+	values, err := x.infer(t.Elem(), path+"{}")
+	if err != nil {
+		return nil, err
+	}
+	return &jsonschema.Schema{Type: "object", AdditionalProperties: values}, nil
+}
+
+// orNull admits null beside what s admits, for a pointer.
+func orNull(s *jsonschema.Schema) *jsonschema.Schema {
+	switch {
+	case s.Type != "":
+		s.Type, s.Types = "", []string{"null", s.Type}
+	case len(s.Types) > 0 && !slices.Contains(s.Types, "null"):
+		s.Types = append([]string{"null"}, s.Types...)
+	}
+	return s
+}
+
+// knownSchema returns the schema of a standard type that has a JSON form of its own,
+// nil for any other type.
+func knownSchema(t reflect.Type) *jsonschema.Schema {
+	switch t {
+	case reflect.TypeFor[time.Time]():
+		return &jsonschema.Schema{Type: "string", Format: "date-time"}
+	case reflect.TypeFor[json.RawMessage]():
+		return &jsonschema.Schema{}
+	case reflect.TypeFor[json.Number]():
+		return &jsonschema.Schema{Type: "number"}
+	case reflect.TypeFor[big.Int]():
+		return &jsonschema.Schema{Type: "integer"}
+	}
+	return nil
 }
 
 // ownSchema returns the schema of a type that encodes itself, nil when t does not. A

@@ -173,6 +173,36 @@ type node struct {
 	Next *node `json:"next"`
 }
 
+type forest map[string]forest
+
+type nest [][2]nest
+
+type selfPointer *selfPointer
+
+type chain struct {
+	Value boxed[map[string]chain] `json:"value"`
+}
+
+type boxed[T any] struct {
+	Next T `json:"next"`
+}
+
+// Pair and its fellows embed each other along ever more ways.
+type Pair struct {
+	*Twin
+	*Third
+}
+
+type Twin struct {
+	*Pair
+	*Third
+}
+
+type Third struct {
+	*Pair
+	*Twin
+}
+
 type quoted struct {
 	N int `json:"n,string"`
 }
@@ -220,8 +250,17 @@ func TestATypeThatCannotBeExpressedFailsWithTheMembersPath(t *testing.T) {
 		"two members of one name":   inexpressible[in[twins]]("filters[].when", `two fields named "X"`),
 		"a struct that embeds itself": inexpressible[struct {
 			When selfish
-		}]("When", "embeds itself"),
-		"arguments that are a number": inexpressible[int]("", "not a JSON object"),
+		}]("When", "contains itself"),
+		"structs that embed each other": inexpressible[struct {
+			When Pair
+		}]("When", "contains itself"),
+		"a map that has itself":               inexpressible[in[forest]]("filters[].when{}", "contains itself"),
+		"a list that has itself":              inexpressible[in[nest]]("filters[].when[][]", "contains itself"),
+		"a pointer to itself":                 inexpressible[in[selfPointer]]("filters[].when", "contains itself"),
+		"arguments that are a pointer to it":  inexpressible[selfPointer]("", "contains itself"),
+		"a type that has itself in a generic": inexpressible[in[chain]]("filters[].when.value.next{}", "contains itself"),
+		"arguments that are a map of it":      inexpressible[forest]("{}", "contains itself"),
+		"arguments that are a number":         inexpressible[int]("", "not a JSON object"),
 		"a minimum of text": inexpressible[struct {
 			A string `minimum:"1"`
 		}]("A", "minimum does not fit string"),

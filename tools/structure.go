@@ -17,61 +17,64 @@ type member struct {
 }
 
 // structure composes the schema of a struct: a closed object.
-func (x *inference) structure(t reflect.Type, path string) error {
-	if x.open[t] {
-		return failAt(path, "%v contains itself", t)
-	}
-	x.open[t] = true
-	defer delete(x.open, t)
-	members, err := membersOf(t, path)
+func (x *inference) structure(t reflect.Type, path string) (*jsonschema.Schema, error) {
+	members, err := x.membersOf(t, path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	object := &jsonschema.Schema{
 		Type:                 "object",
 		Properties:           make(map[string]*jsonschema.Schema, len(members)),
 		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}, // false
 	}
+	var defaults []memberDefault
 	for _, m := range members {
-		if err := x.member(t, object, m, path); err != nil {
-			return err
+		at := memberPath(path, m.name)
+		s, err := x.member(m, at)
+		if err != nil {
+			return nil, err
 		}
+		if s.Default != nil {
+			d, err := newMemberDefault(s, m, at)
+			if err != nil {
+				return nil, err
+			}
+			defaults = append(defaults, d)
+		}
+		m.addTo(object, s)
 	}
-	x.known[t] = object
-	return nil
+	if defaults != nil {
+		x.defaults[t] = defaults
+	}
+	return object, nil
 }
 
-// member adds one member to the schema of its struct.
-func (x *inference) member(t reflect.Type, object *jsonschema.Schema, m member, path string) error {
-	at := strings.TrimPrefix(path+"."+m.name, ".")
-	s, err := x.infer(m.field.Type, at)
+func memberPath(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+
+// member infers the schema of one member, tags included.
+func (x *inference) member(m member, path string) (*jsonschema.Schema, error) {
+	s, err := x.infer(m.field.Type, path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := applyTags(s, m.field, at); err != nil {
-		return err
-	}
-	if s.Default != nil {
-		d, err := newMemberDefault(s, m, at)
-		if err != nil {
-			return err
-		}
-		x.defaults[t] = append(x.defaults[t], d)
-	}
+	return s, applyTags(s, m.field, path)
+}
+
+// addTo adds the member to the schema of its struct.
+func (m member) addTo(object, s *jsonschema.Schema) {
 	object.Properties[m.name] = s
 	object.PropertyOrder = append(object.PropertyOrder, m.name)
 	if !m.optional && s.Default == nil {
 		object.Required = append(object.Required, m.name)
 	}
-	return nil
 }
 
 // membersOf lists the members of a struct in the order of its fields, those of
 // embedded structs in the place of the embedded field. A field hides one of the same
 // name that is embedded deeper.
-func membersOf(t reflect.Type, path string) ([]member, error) {
+func (x *inference) membersOf(t reflect.Type, path string) ([]member, error) {
 	var found []member
-	if err := collectMembers(t, path, nil, &found); err != nil {
+	if err := x.collectMembers(t, path, nil, &found); err != nil {
 		return nil, err
 	}
 	var kept []member
@@ -90,10 +93,7 @@ func membersOf(t reflect.Type, path string) ([]member, error) {
 	return kept, nil
 }
 
-func collectMembers(t reflect.Type, path string, index []int, found *[]member) error {
-	if len(index) > maxEmbedding {
-		return failAt(path, "%v embeds itself", t)
-	}
+func (x *inference) collectMembers(t reflect.Type, path string, index []int, found *[]member) error {
 	for i := range t.NumField() {
 		field, at := t.Field(i), append(slices.Clip(index), i)
 		m, err := newMember(field, at, path)
@@ -103,7 +103,7 @@ func collectMembers(t reflect.Type, path string, index []int, found *[]member) e
 		case m.name != "":
 			*found = append(*found, m)
 		case embeds(field):
-			if err := collectMembers(structOf(field.Type), path, at, found); err != nil {
+			if err := x.collectEmbedded(structOf(field.Type), path, at, found); err != nil {
 				return err
 			}
 		}
@@ -111,8 +111,14 @@ func collectMembers(t reflect.Type, path string, index []int, found *[]member) e
 	return nil
 }
 
-// maxEmbedding bounds how deep structs embed each other.
-const maxEmbedding = 32
+func (x *inference) collectEmbedded(t reflect.Type, path string, index []int, found *[]member) error {
+	if x.open[t] {
+		return failAt(path, "%v contains itself", t)
+	}
+	x.open[t] = true
+	defer delete(x.open, t)
+	return x.collectMembers(t, path, index, found)
+}
 
 // embeds reports whether the members of field's struct are members of the struct
 // around it. It is asked for fields that are no member themselves.
@@ -149,7 +155,7 @@ func newMember(field reflect.StructField, index []int, path string) (member, err
 		case "omitempty", "omitzero":
 			m.optional = true
 		default:
-			return m, failAt(strings.TrimPrefix(path+"."+m.name, "."), "the json option %q cannot be expressed", option)
+			return m, failAt(memberPath(path, m.name), "the json option %q cannot be expressed", option)
 		}
 	}
 	return m, nil

@@ -3,6 +3,7 @@ package tools
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"reflect"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -15,10 +16,12 @@ import (
 type memberDefault struct {
 	index []int
 	value json.RawMessage
+	inner *wirejson.Defaults // for what the value itself leaves out
 }
 
-// newMemberDefault checks that the default is a value of the member.
-func newMemberDefault(s *jsonschema.Schema, m member, path string) (memberDefault, error) {
+// newMemberDefault checks that the default is a value of the member. Its own defaults
+// are those that are known when its type is.
+func (x *inference) newMemberDefault(s *jsonschema.Schema, m member, path string) (memberDefault, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return memberDefault{}, failAt(path, "%v", err)
@@ -30,10 +33,11 @@ func newMemberDefault(s *jsonschema.Schema, m member, path string) (memberDefaul
 	if problems := compiled.Validate(s.Default); len(problems) > 0 {
 		return memberDefault{}, failAt(path, "the tag default: %s", problems[0])
 	}
-	if err := wirejson.Into(s.Default, reflect.New(m.field.Type).Interface(), nil); err != nil {
+	inner := newDefaults(maps.Clone(x.defaults))
+	if err := wirejson.Into(s.Default, reflect.New(m.field.Type).Interface(), inner); err != nil {
 		return memberDefault{}, failAt(path, "the tag default is no %v", m.field.Type)
 	}
-	return memberDefault{index: m.index, value: bytes.Clone(s.Default)}, nil
+	return memberDefault{index: m.index, value: bytes.Clone(s.Default), inner: inner}, nil
 }
 
 // newDefaults sets the defaults of every struct that is decoded, wherever in the
@@ -44,6 +48,7 @@ func newDefaults(byType map[reflect.Type][]memberDefault) *wirejson.Defaults {
 	}
 	return wirejson.NewDefaults(func(pointer any) {
 		v := reflect.ValueOf(pointer).Elem()
+		v.SetZero() // only its default can stand there, and it is given
 		for _, d := range byType[v.Type()] {
 			d.set(v)
 		}
@@ -62,5 +67,5 @@ func (d memberDefault) set(v reflect.Value) {
 		v = v.Field(n)
 	}
 	// It was decoded into this type before.
-	_ = wirejson.Into(d.value, v.Addr().Interface(), nil)
+	_ = wirejson.Into(d.value, v.Addr().Interface(), d.inner)
 }

@@ -336,6 +336,61 @@ func TestDefaultsAreFilledInWhereverTheyStand(t *testing.T) {
 	assert.Nil(t, last.Ptr)
 }
 
+type counts struct {
+	A int `json:"a,omitempty"`
+	B int `json:"b,omitempty"`
+}
+
+func TestAMemberThatIsGivenHasNothingOfItsDefault(t *testing.T) {
+	type everyKind struct {
+		Map    map[string]int `json:"map" default:"{\"a\":1}"`
+		List   []counts       `json:"list" default:"[{\"a\":1},{\"a\":2}]"`
+		Array  [2]counts      `json:"array" default:"[{\"a\":1},{\"a\":2}]"`
+		Struct counts         `json:"struct" default:"{\"a\":1}"`
+		Ptr    *counts        `json:"ptr" default:"{\"a\":1}"`
+		Any    any            `json:"any" default:"{\"a\":1}"`
+	}
+	var seen []everyKind
+	r := open(t, tools.New(echoID, "d", func(_ context.Context, in everyKind) (any, error) {
+		seen = append(seen, in)
+		return nil, nil
+	}))
+	for _, args := range []string{`{}`, `{"map":{"b":2},"list":[{"b":2}],"array":[{"b":2},{}],"struct":{"b":2},"ptr":{"b":2},"any":{"b":2}}`,
+		`{"ptr":null,"any":null}`} {
+		_, err := r.InvokeTool(t.Context(), echoID, text("%s", args))
+		require.NoError(t, err)
+	}
+	assert.Equal(t, everyKind{map[string]int{"a": 1}, []counts{{A: 1}, {A: 2}}, [2]counts{{A: 1}, {A: 2}}, counts{A: 1}, &counts{A: 1}, map[string]any{"a": 1.0}}, seen[0])
+	assert.Equal(t, everyKind{map[string]int{"b": 2}, []counts{{B: 2}}, [2]counts{{B: 2}, {}}, counts{B: 2}, &counts{B: 2}, map[string]any{"b": 2.0}}, seen[1])
+	assert.Nil(t, seen[2].Ptr)
+	assert.Nil(t, seen[2].Any)
+}
+
+func TestADefaultIsFilledInByTheDefaultsOfItsOwnMembers(t *testing.T) {
+	type middle struct {
+		Inner inner            `json:"inner" default:"{}"`
+		List  []inner          `json:"list" default:"[{},{\"unit\":\"ft\"}]"`
+		Map   map[string]inner `json:"map" default:"{\"k\":{}}"`
+	}
+	type outer struct {
+		Middle  middle  `json:"middle" default:"{}"`
+		Pointer *middle `json:"pointer" default:"{\"list\":[]}"`
+		Again   middle  `json:"again" default:"{\"inner\":{}}"`
+	}
+	var seen []outer
+	r := open(t, tools.New(echoID, "d", func(_ context.Context, in outer) (any, error) {
+		seen = append(seen, in)
+		return nil, nil
+	}))
+	for _, args := range []string{`{}`, `{"middle":{},"pointer":{"list":[]},"again":{"inner":{}}}`} {
+		_, err := r.InvokeTool(t.Context(), echoID, text("%s", args))
+		require.NoError(t, err)
+	}
+	full := middle{inner{"m"}, []inner{{"m"}, {"ft"}}, map[string]inner{"k": {"m"}}}
+	assert.Equal(t, outer{full, &middle{full.Inner, []inner{}, full.Map}, full}, seen[0])
+	assert.Equal(t, seen[0], seen[1], "a default counts like the same text in the arguments")
+}
+
 func TestArgumentsThatFitTheSchemaAndNotTheTypeAreInvalidInput(t *testing.T) {
 	r := open(t, echo[struct {
 		N int `json:"n"`

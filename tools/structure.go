@@ -35,7 +35,7 @@ func (x *inference) structure(t reflect.Type, path string) (*jsonschema.Schema, 
 			return nil, err
 		}
 		if s.Default != nil {
-			d, err := newMemberDefault(s, m, at)
+			d, err := x.newMemberDefault(s, m, at)
 			if err != nil {
 				return nil, err
 			}

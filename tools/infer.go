@@ -1,14 +1,11 @@
 package tools
 
 import (
-	"encoding"
 	"encoding/json"
 	"fmt"
-	"math/big"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -31,13 +28,20 @@ type shape struct {
 // inference infers the schema of one type, part by part; the bounds of numbers are
 // jsonschema's.
 type inference struct {
+	decodes  bool                  // values are read, else written
 	open     map[reflect.Type]bool // named types that are being walked
 	defaults map[reflect.Type][]memberDefault
 }
 
+// place is where in a type another one stands.
+type place struct {
+	path        string // such as filters[].when, "" for the type itself
+	addressable bool   // encoding/json calls the methods of pointers to it as well
+}
+
 // typeError says which part of a type cannot be expressed as a schema.
 type typeError struct {
-	path   string // of the member, such as filters[].when, "" for the type itself
+	path   string // of the place
 	reason string
 }
 
@@ -47,8 +51,9 @@ func failAt(path, format string, args ...any) error {
 	return &typeError{path, fmt.Sprintf(format, args...)}
 }
 
-func newInference() *inference {
+func newInference(decodes bool) *inference {
 	return &inference{
+		decodes:  decodes,
 		open:     make(map[reflect.Type]bool),
 		defaults: make(map[reflect.Type][]memberDefault),
 	}
@@ -57,14 +62,14 @@ func newInference() *inference {
 // inferArguments returns the shape of a type that arguments are decoded into: a struct,
 // a map, or what takes any object.
 func inferArguments(t reflect.Type) (*shape, error) {
-	x := newInference()
-	if _, err := x.infer(t, ""); err != nil { // such as a pointer to itself
+	x := newInference(true)
+	if _, err := x.infer(t, place{}); err != nil { // such as a pointer to itself
 		return nil, err
 	}
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	s, err := x.infer(t, "")
+	s, err := x.infer(t, place{})
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +84,8 @@ func inferArguments(t reflect.Type) (*shape, error) {
 
 // inferResult returns the shape of a type that results are encoded from.
 func inferResult(t reflect.Type) (*shape, error) {
-	x := newInference()
-	s, err := x.infer(t, "")
+	x := newInference(false)
+	s, err := x.infer(t, place{})
 	if err != nil {
 		return nil, err
 	}
@@ -103,60 +108,57 @@ func (x *inference) shape(s *jsonschema.Schema) (*shape, error) {
 	return &shape{schema: text, defaults: newDefaults(x.defaults)}, nil
 }
 
-// infer returns a schema of its own for t, which stands at path.
-func (x *inference) infer(t reflect.Type, path string) (*jsonschema.Schema, error) {
+// infer returns a schema of its own for t, which stands at a place.
+func (x *inference) infer(t reflect.Type, at place) (*jsonschema.Schema, error) {
 	if x.open[t] {
-		return nil, failAt(path, "%v contains itself", t)
+		return nil, failAt(at.path, "%v contains itself", t)
 	}
 	if t.Name() != "" { // without a name, no type contains itself
 		x.open[t] = true
 		defer delete(x.open, t)
 	}
 	if t.Kind() == reflect.Pointer {
-		s, err := x.infer(t.Elem(), path)
+		s, err := x.infer(t.Elem(), place{at.path, true})
 		if err != nil {
 			return nil, err
 		}
 		return orNull(s), nil
 	}
-	if s := knownSchema(t); s != nil {
-		return s, nil
-	}
-	if s, err := ownSchema(t, path); s != nil || err != nil {
+	if s, err := x.ownForm(t, at); s != nil || err != nil {
 		return s, err
 	}
-	return x.compose(t, path)
+	return x.compose(t, at)
 }
 
 // compose infers what encoding/json makes of a type by its kind.
-func (x *inference) compose(t reflect.Type, path string) (*jsonschema.Schema, error) {
+func (x *inference) compose(t reflect.Type, at place) (*jsonschema.Schema, error) {
 	switch t.Kind() {
 	case reflect.Struct:
-		return x.structure(t, path)
+		return x.structure(t, at)
 	case reflect.Slice, reflect.Array:
-		return x.list(t, path)
+		return x.list(t, at)
 	case reflect.Map:
-		return x.mapping(t, path)
+		return x.mapping(t, at)
 	case reflect.Interface:
 		if t.NumMethod() > 0 {
-			return nil, failAt(path, "%v is an interface with methods and cannot be decoded", t)
+			return nil, failAt(at.path, "%v is an interface with methods and cannot be decoded", t)
 		}
 	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer, reflect.Uintptr:
-		return nil, failAt(path, "%v cannot be expressed in JSON", t)
+		return nil, failAt(at.path, "%v cannot be expressed in JSON", t)
 	}
 	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{})
 	if err != nil {
-		return nil, failAt(path, "%v cannot be expressed in JSON Schema", t)
+		return nil, failAt(at.path, "%v cannot be expressed in JSON Schema", t)
 	}
 	return s, nil
 }
 
 // list infers a slice or an array. A nil slice encodes as [].
-func (x *inference) list(t reflect.Type, path string) (*jsonschema.Schema, error) {
+func (x *inference) list(t reflect.Type, at place) (*jsonschema.Schema, error) {
 	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
 		return &jsonschema.Schema{Type: "string", ContentEncoding: "base64"}, nil
 	}
-	items, err := x.infer(t.Elem(), path+"[]")
+	items, err := x.infer(t.Elem(), place{at.path + "[]", at.addressable || t.Kind() == reflect.Slice})
 	if err != nil {
 		return nil, err
 	}
@@ -167,11 +169,11 @@ func (x *inference) list(t reflect.Type, path string) (*jsonschema.Schema, error
 	return s, nil
 }
 
-func (x *inference) mapping(t reflect.Type, path string) (*jsonschema.Schema, error) {
+func (x *inference) mapping(t reflect.Type, at place) (*jsonschema.Schema, error) {
 	if t.Key().Kind() != reflect.String {
-		return nil, failAt(path, "%v: only maps by string can be expressed", t)
+		return nil, failAt(at.path, "%v: only maps by string can be expressed", t)
 	}
-	values, err := x.infer(t.Elem(), path+"{}")
+	values, err := x.infer(t.Elem(), place{at.path + "{}", false})
 	if err != nil {
 		return nil, err
 	}
@@ -187,38 +189,4 @@ func orNull(s *jsonschema.Schema) *jsonschema.Schema {
 		s.Types = append([]string{"null"}, s.Types...)
 	}
 	return s
-}
-
-// knownSchema returns the schema of a standard type that has a JSON form of its own,
-// nil for any other type.
-func knownSchema(t reflect.Type) *jsonschema.Schema {
-	switch t {
-	case reflect.TypeFor[time.Time]():
-		return &jsonschema.Schema{Type: "string", Format: "date-time"}
-	case reflect.TypeFor[json.RawMessage]():
-		return &jsonschema.Schema{}
-	case reflect.TypeFor[json.Number]():
-		return &jsonschema.Schema{Type: "number"}
-	case reflect.TypeFor[big.Int]():
-		return &jsonschema.Schema{Type: "integer"}
-	}
-	return nil
-}
-
-// ownSchema returns the schema of a type that encodes itself, nil when t does not. A
-// type with a text form is a string.
-func ownSchema(t reflect.Type, path string) (*jsonschema.Schema, error) {
-	switch p := reflect.New(t).Interface().(type) {
-	case SchemaProvider:
-		s := new(jsonschema.Schema)
-		if err := json.Unmarshal(p.JSONSchema(), s); err != nil {
-			return nil, failAt(path, "JSONSchema of %v: %v", t, err)
-		}
-		return s, nil
-	case json.Marshaler, json.Unmarshaler:
-		return nil, failAt(path, "%v has a JSON form of its own; give it a JSONSchema method", t)
-	case encoding.TextMarshaler, encoding.TextUnmarshaler:
-		return &jsonschema.Schema{Type: "string"}, nil
-	}
-	return nil, nil
 }

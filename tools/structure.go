@@ -10,15 +10,33 @@ import (
 
 // member is one member of a struct's JSON object.
 type member struct {
+	route
 	name     string
 	field    reflect.StructField
-	index    []int // from the struct that the object stands for
 	optional bool
 }
 
+// route leads from a struct to a field of its own or of a struct that it embeds.
+type route struct {
+	index   []int
+	pointer bool // through an embedded pointer
+}
+
+// to is the route one field further.
+func (r route) to(i int) route {
+	r.index = append(slices.Clip(r.index), i)
+	return r
+}
+
+// into is the route through an embedded field that it leads to.
+func (r route) into(field reflect.StructField) route {
+	r.pointer = r.pointer || field.Type.Kind() == reflect.Pointer
+	return r
+}
+
 // structure composes the schema of a struct: a closed object.
-func (x *inference) structure(t reflect.Type, path string) (*jsonschema.Schema, error) {
-	members, err := x.membersOf(t, path)
+func (x *inference) structure(t reflect.Type, at place) (*jsonschema.Schema, error) {
+	members, err := x.membersOf(t, at.path)
 	if err != nil {
 		return nil, err
 	}
@@ -29,13 +47,13 @@ func (x *inference) structure(t reflect.Type, path string) (*jsonschema.Schema, 
 	}
 	var defaults []memberDefault
 	for _, m := range members {
-		at := memberPath(path, m.name)
-		s, err := x.member(m, at)
+		inside := place{memberPath(at.path, m.name), at.addressable || m.pointer}
+		s, err := x.member(m, inside)
 		if err != nil {
 			return nil, err
 		}
 		if s.Default != nil {
-			d, err := x.newMemberDefault(s, m, at)
+			d, err := x.newMemberDefault(s, m, inside.path)
 			if err != nil {
 				return nil, err
 			}
@@ -52,12 +70,12 @@ func (x *inference) structure(t reflect.Type, path string) (*jsonschema.Schema, 
 func memberPath(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 
 // member infers the schema of one member, tags included.
-func (x *inference) member(m member, path string) (*jsonschema.Schema, error) {
-	s, err := x.infer(m.field.Type, path)
+func (x *inference) member(m member, at place) (*jsonschema.Schema, error) {
+	s, err := x.infer(m.field.Type, at)
 	if err != nil {
 		return nil, err
 	}
-	return s, applyTags(s, m.field, path)
+	return s, applyTags(s, m.field, at.path)
 }
 
 // addTo adds the member to the schema of its struct.
@@ -74,7 +92,7 @@ func (m member) addTo(object, s *jsonschema.Schema) {
 // name that is embedded deeper.
 func (x *inference) membersOf(t reflect.Type, path string) ([]member, error) {
 	var found []member
-	if err := x.collectMembers(t, path, nil, &found); err != nil {
+	if err := x.collectMembers(t, path, route{}, &found); err != nil {
 		return nil, err
 	}
 	var kept []member
@@ -93,17 +111,17 @@ func (x *inference) membersOf(t reflect.Type, path string) ([]member, error) {
 	return kept, nil
 }
 
-func (x *inference) collectMembers(t reflect.Type, path string, index []int, found *[]member) error {
+func (x *inference) collectMembers(t reflect.Type, path string, from route, found *[]member) error {
 	for i := range t.NumField() {
-		field, at := t.Field(i), append(slices.Clip(index), i)
-		m, err := newMember(field, at, path)
+		field, way := t.Field(i), from.to(i)
+		m, err := newMember(field, way, path)
 		switch {
 		case err != nil:
 			return err
 		case m.name != "":
 			*found = append(*found, m)
 		case embeds(field):
-			if err := x.collectEmbedded(structOf(field.Type), path, at, found); err != nil {
+			if err := x.collectEmbedded(structOf(field.Type), path, way.into(field), found); err != nil {
 				return err
 			}
 		}
@@ -111,13 +129,13 @@ func (x *inference) collectMembers(t reflect.Type, path string, index []int, fou
 	return nil
 }
 
-func (x *inference) collectEmbedded(t reflect.Type, path string, index []int, found *[]member) error {
+func (x *inference) collectEmbedded(t reflect.Type, path string, from route, found *[]member) error {
 	if x.open[t] {
 		return failAt(path, "%v contains itself", t)
 	}
 	x.open[t] = true
 	defer delete(x.open, t)
-	return x.collectMembers(t, path, index, found)
+	return x.collectMembers(t, path, from, found)
 }
 
 // embeds reports whether the members of field's struct are members of the struct
@@ -139,10 +157,10 @@ func structOf(t reflect.Type) reflect.Type {
 }
 
 // newMember reads the json tag of a field; a member without a name is none.
-func newMember(field reflect.StructField, index []int, path string) (member, error) {
+func newMember(field reflect.StructField, way route, path string) (member, error) {
 	tag := field.Tag.Get("json")
 	name, rest, _ := strings.Cut(tag, ",")
-	m := member{name: name, field: field, index: index}
+	m := member{route: way, name: name, field: field}
 	if tag == "-" || !field.IsExported() || field.Anonymous && name == "" && structOf(field.Type) != nil {
 		return member{}, nil
 	}

@@ -21,12 +21,17 @@ var (
 	textReaders = []reflect.Type{reflect.TypeFor[encoding.TextUnmarshaler]()}
 
 	writers = slices.Concat(jsonWriters, textWriters)
+	readers = slices.Concat(jsonReaders, textReaders)
 )
 
 // hasAny reports whether t or its pointer has one of the methods.
 func hasAny(t reflect.Type, methods []reflect.Type) bool {
 	return t.Kind() != reflect.Interface && slices.ContainsFunc(methods, reflect.PointerTo(t).Implements)
 }
+
+// formed reports whether t has a JSON or text form of its own, in one direction at
+// least.
+func formed(t reflect.Type) bool { return hasAny(t, writers) || hasAny(t, readers) }
 
 // ownForm returns the schema of a type that does not go by its kind, nil when t does. A
 // type with a text form is a string.

@@ -51,6 +51,8 @@ func (s streamed) MarshalJSONTo(enc *jsontext.Encoder) error {
 
 func (s *streamed) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return dec.SkipValue() }
 
+type octet byte
+
 type GradePointer struct {
 	Grade grade
 }
@@ -101,6 +103,9 @@ func TestWhatEncodesItselfIsEncodedWhereverItsMethodsAreCalled(t *testing.T) {
 		"in an embedded pointer":    results(struct{ *GradePointer }{&GradePointer{7}}, `{"Grade":"grade 7"}`),
 		"a text that is appended":   results(struct{ A appended }{7}, `{"A":"appended 7"}`),
 		"a text that is not read":   results(struct{ A printed }{7}, `{"A":"printed 7"}`),
+		"in a list of bytes":        results(struct{ G []grade }{[]grade{7, 8}}, `{"G":["grade 7","grade 8"]}`),
+		"bytes without a form":      results(struct{ B []octet }{[]octet{1, 2}}, `{"B":"AQI="}`),
+		"an array of bytes":         results(struct{ B [2]octet }{[2]octet{1, 2}}, `{"B":[1,2]}`),
 		"a string that is not text": results(struct{ A parsedString }{"x"}, `{"A":"x"}`),
 	} {
 		t.Run(name, run)
@@ -114,4 +119,19 @@ func results[T any](v T, want string) func(*testing.T) {
 		require.NoError(t, err)
 		assert.JSONEq(t, want, string(got))
 	}
+}
+
+func TestBytesWithAFormOfTheirOwnAreReadOneByOne(t *testing.T) {
+	type bytes struct {
+		Grades []grade  `json:"grades"`
+		Octets []octet  `json:"octets"`
+		Array  [2]octet `json:"array"`
+	}
+	var seen bytes
+	r := open(t, tools.New(echoID, "d", func(_ context.Context, in bytes) (any, error) { seen = in; return nil, nil }))
+	_, err := r.InvokeTool(t.Context(), echoID, text(`{"grades":["grade 7"],"octets":"AQI=","array":[1,2]}`))
+	require.NoError(t, err)
+	assert.Equal(t, bytes{[]grade{7}, []octet{1, 2}, [2]octet{1, 2}}, seen)
+	_, err = r.InvokeTool(t.Context(), echoID, text(`{"grades":"AQI=","octets":"AQI=","array":[1,2]}`))
+	assert.Equal(t, spoke.CodeInvalidInput, spoke.CodeOf(err))
 }

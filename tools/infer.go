@@ -153,9 +153,10 @@ func (x *inference) compose(t reflect.Type, at place) (*jsonschema.Schema, error
 	return s, nil
 }
 
-// list infers a slice or an array. A nil slice encodes as [].
+// list infers a slice or an array. A nil slice encodes as []. Bytes are base64 unless
+// each has a form of its own.
 func (x *inference) list(t reflect.Type, at place) (*jsonschema.Schema, error) {
-	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
+	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 && !formed(t.Elem()) {
 		return &jsonschema.Schema{Type: "string", ContentEncoding: "base64"}, nil
 	}
 	items, err := x.infer(t.Elem(), place{at.path + "[]", at.addressable || t.Kind() == reflect.Slice})

@@ -2,6 +2,7 @@ package tools_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/big"
 	"testing"
@@ -134,4 +135,69 @@ func TestBytesWithAFormOfTheirOwnAreReadOneByOne(t *testing.T) {
 	assert.Equal(t, bytes{[]grade{7}, []octet{1, 2}, [2]octet{1, 2}}, seen)
 	_, err = r.InvokeTool(t.Context(), echoID, text(`{"grades":"AQI=","octets":"AQI=","array":[1,2]}`))
 	assert.Equal(t, spoke.CodeInvalidInput, spoke.CodeOf(err))
+}
+
+// The types below say what their JSON looks like, each by another keyword.
+type (
+	byEnum  string
+	byBoth  string
+	byConst string
+	byAnyOf string
+	byAllOf string
+	byNot   string
+	byIf    string
+)
+
+func (byEnum) JSONSchema() json.RawMessage  { return text(`{"enum":["x","y"]}`) }
+func (byBoth) JSONSchema() json.RawMessage  { return text(`{"type":"string","enum":["x","y"]}`) }
+func (byConst) JSONSchema() json.RawMessage { return text(`{"const":"x"}`) }
+func (byAnyOf) JSONSchema() json.RawMessage { return text(`{"anyOf":[{"const":"x"},{"const":"y"}]}`) }
+func (byAllOf) JSONSchema() json.RawMessage { return text(`{"allOf":[{"type":"string"}]}`) }
+func (byNot) JSONSchema() json.RawMessage   { return text(`{"not":{"enum":[null,"z"]}}`) }
+func (byIf) JSONSchema() json.RawMessage {
+	return text(`{"if":{"type":"string"},"then":{"maxLength":1},"else":{"type":"number"}}`)
+}
+
+func TestAPointerToATypeThatSaysItsSchemaMayBeNull(t *testing.T) {
+	for name, check := range map[string]func(*testing.T){
+		"enum": nullable[byEnum], "type and enum": nullable[byBoth], "const": nullable[byConst],
+		"anyOf": nullable[byAnyOf], "allOf": nullable[byAllOf], "not": nullable[byNot], "if": nullable[byIf],
+	} {
+		t.Run(name, check)
+	}
+}
+
+// nullable checks that null and "x" are a *S and that S still judges.
+func nullable[S ~string](t *testing.T) {
+	type member struct {
+		S *S            `json:"s"`
+		L []*S          `json:"l"`
+		M map[string]*S `json:"m"`
+	}
+	r := open(t, echo[member](t))
+	want := `{"s":null,"l":[null,"x"],"m":{"a":null,"b":"x"}}`
+	got, err := r.InvokeTool(t.Context(), echoID, text("%s", want))
+	require.NoError(t, err)
+	assert.JSONEq(t, want, string(got))
+	for _, s := range []string{`1`, `"zz"`, `"z"`} {
+		if _, err = r.InvokeTool(t.Context(), echoID, text(`{"s":%s,"l":[],"m":{}}`, s)); err != nil {
+			break
+		}
+	}
+	assert.Equal(t, spoke.CodeInvalidInput, spoke.CodeOf(err), "anything is accepted")
+}
+
+type byDefault string
+
+func (byDefault) JSONSchema() json.RawMessage { return text(`{"const":"x","default":"x"}`) }
+
+func TestADefaultThatATypeSaysIsThePointersToo(t *testing.T) {
+	r := open(t, echo[struct {
+		S *byDefault `json:"s"`
+	}](t))
+	for args, want := range map[string]string{`{}`: `{"s":"x"}`, `{"s":null}`: `{"s":null}`} {
+		got, err := r.InvokeTool(t.Context(), echoID, text("%s", args))
+		require.NoError(t, err)
+		assert.JSONEq(t, want, string(got))
+	}
 }

@@ -183,11 +183,25 @@ func (x *inference) mapping(t reflect.Type, at place) (*jsonschema.Schema, error
 
 // orNull admits null beside what s admits, for a pointer.
 func orNull(s *jsonschema.Schema) *jsonschema.Schema {
+	if judgesByMore(s) {
+		either := &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "null"}, s}, Default: s.Default}
+		s.Default = nil
+		return either
+	}
 	switch {
 	case s.Type != "":
 		s.Type, s.Types = "", []string{"null", s.Type}
 	case len(s.Types) > 0 && !slices.Contains(s.Types, "null"):
 		s.Types = append([]string{"null"}, s.Types...)
 	}
+	if s.Enum != nil && !slices.Contains(s.Enum, nil) {
+		s.Enum = append(s.Enum, nil)
+	}
 	return s
+}
+
+// judgesByMore reports whether s has keywords beside type and enum that may refuse null.
+func judgesByMore(s *jsonschema.Schema) bool {
+	return s.Const != nil || s.Ref != "" || s.Not != nil || s.If != nil ||
+		len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) > 0
 }

@@ -261,6 +261,24 @@ func TestATypeThatCannotBeExpressedFailsWithTheMembersPath(t *testing.T) {
 		"a type that has itself in a generic": inexpressible[in[chain]]("filters[].when.value.next{}", "contains itself"),
 		"arguments that are a map of it":      inexpressible[forest]("{}", "contains itself"),
 		"arguments that are a number":         inexpressible[int]("", "not a JSON object"),
+		"a name with a quote": inexpressible[struct {
+			A int "json:\"a'b\""
+		}]("A", `"a'b" cannot be a name`),
+		"a name in quotes": inexpressible[struct {
+			A int `json:"'a,b',omitempty"`
+		}]("A", "cannot be a name"),
+		"a name with a double quote": inexpressible[struct {
+			A int "json:\"a\\\"b\""
+		}]("A", "cannot be a name"),
+		"a name with a backslash": inexpressible[struct {
+			A int "json:\"a\\\\b\""
+		}]("A", "cannot be a name"),
+		"a name with a backquote": inexpressible[struct {
+			A int "json:\"a`b\""
+		}]("A", "cannot be a name"),
+		"a name that is no UTF-8": inexpressible[struct {
+			A int "json:\"a\\xff\""
+		}]("A", "cannot be a name"),
 		"a minimum of text": inexpressible[struct {
 			A string `minimum:"1"`
 		}]("A", "minimum does not fit string"),

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // member is one member of a struct's JSON object.
@@ -126,6 +127,9 @@ func newMember(field reflect.StructField, way route, path string) (member, error
 	m.locked = m.locked || !field.IsExported()
 	if m.name == "" {
 		m.name = field.Name
+	}
+	if strings.ContainsAny(name, "'\"`\\") || !utf8.ValidString(name) {
+		return m, failAt(memberPath(path, field.Name), "%q cannot be a name in a json tag", name)
 	}
 	for option := range strings.SplitSeq(rest, ",") {
 		switch option {

@@ -86,6 +86,22 @@ type hiddenNumber int
 
 type Anything any
 
+func TestAnyOtherTextIsAName(t *testing.T) {
+	type names struct {
+		A int `json:"é x"`
+		B int "json:\"-,\""
+		C int `json:"a/b~1#$%&()*+.:;<=>?@[]^_{|}!"`
+		D int `json:"🎲"`
+		E int `json:" "`
+		F int "json:\"\u2028\""
+	}
+	results(names{1, 2, 3, 4, 5, 6}, `{"é x":1,"-":2,"a/b~1#$%&()*+.:;<=>?@[]^_{|}!":3,"🎲":4," ":5,"\u2028":6}`)(t)
+	r := open(t, echo[names](t))
+	got, err := r.InvokeTool(t.Context(), echoID, names{1, 2, 3, 4, 5, 6})
+	require.NoError(t, err)
+	assert.Contains(t, string(got), `"🎲":4`)
+}
+
 func TestTheMembersOfArgumentsAreThoseThatAreDecoded(t *testing.T) {
 	type arguments struct {
 		hidden

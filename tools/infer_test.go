@@ -429,14 +429,21 @@ func TestArgumentsThatFitTheSchemaAndNotTheTypeAreInvalidInput(t *testing.T) {
 func FuzzTypedArguments(f *testing.F) {
 	type all struct {
 		tagged
-		Lists   *lists   `json:"lists,omitempty"`
-		Special *special `json:"special,omitempty"`
+		*Embedded
+		Lists   *lists         `json:"lists,omitempty"`
+		Special *special       `json:"special,omitempty"`
+		Texts   *texts         `json:"texts,omitempty"`
+		Bytes   *byteKinds     `json:"bytes,omitempty"`
+		Counts  map[string]int `json:"counts" default:"{\"a\":1}"`
+		Inner   *inner         `json:"inner" default:"{}"`
 	}
 	seeds := []string{
 		`{"count":2,"mode":null,"words":["a"]}`,
 		`{"count":2,"mode":"fast","words":["a","b"],"sides":8,"mail":"a@b.c","On":false,"ratio":0.5}`,
 		`{"count":1,"mode":"slow","words":["b"],"lists":{"plain":[],"pointer":null,"deep":[["x"]],"pairs":[true,false],"byname":{"k":[1,null]},"inner":[{}],"maybe":{}}}`,
 		`{"count":1,"mode":"slow","words":["b"],"special":{"when":"2026-01-02T03:04:05Z","bytes":"AAE=","raw":{"a":1},"rawp":null,"num":1.5,"big":9007199254740992,"addr":"::1","any":[1],"level":"low","for":5}}`,
+		`{"count":1,"mode":"slow","words":["b"],"Text":"a","extra":null,"counts":{"b":2},"inner":null,"texts":{"text":"grade 1","list":["grade 2"],"pointers":[null,"grade 3"],"array":["grade 1","grade 2","grade 3"],"map":{"a":"grade 4"},"by_code":{"b":5},"Behind":{"Grade":"grade 6"}}}`,
+		`{"count":1,"mode":"slow","words":["b"],"inner":{"unit":"ft"},"bytes":{"Bytes":"AQI=","Named":"","Array":[0,1,2,255],"Matrix":["AQ==",""],"Map":{"a":"AQ=="},"Maybe":null,"Fixed":[1,2]}}`,
 	}
 	r := open(f, echo[all](f))
 	for _, seed := range seeds {

@@ -3,6 +3,7 @@ package tools
 import (
 	"encoding"
 	"encoding/json"
+	"fmt"
 	"math/big"
 	"reflect"
 	"slices"
@@ -43,8 +44,8 @@ func (x *inference) ownForm(t reflect.Type, at place) (*jsonschema.Schema, error
 		return s, nil
 	}
 	if p, ok := reflect.New(t).Interface().(SchemaProvider); ok {
-		s := new(jsonschema.Schema)
-		if err := json.Unmarshal(p.JSONSchema(), s); err != nil {
+		s, err := provided(p)
+		if err != nil {
 			return nil, failAt(at.path, "JSONSchema of %v: %v", t, err)
 		}
 		return s, nil
@@ -61,6 +62,18 @@ func (x *inference) ownForm(t reflect.Type, at place) (*jsonschema.Schema, error
 		return nil, failAt(at.path, "%v has a text form that cannot be written; give it a MarshalText method", t)
 	}
 	return &jsonschema.Schema{Type: "string"}, nil
+}
+
+// provided asks a zero value for its schema. One that embeds the method by a nil pointer
+// or interface panics.
+func provided(p SchemaProvider) (s *jsonschema.Schema, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			s, err = nil, fmt.Errorf("panic: %v", v)
+		}
+	}()
+	s = new(jsonschema.Schema)
+	return s, json.Unmarshal(p.JSONSchema(), s)
 }
 
 // pointerWrites reports whether it is a method of t's pointer that writes t.

@@ -238,16 +238,18 @@ func inexpressible[T any](path, reason string) func(*testing.T) {
 
 func TestATypeThatCannotBeExpressedFailsWithTheMembersPath(t *testing.T) {
 	for name, check := range map[string]func(*testing.T){
-		"a function":                inexpressible[in[func()]]("filters[].when", "func()"),
-		"a channel":                 inexpressible[in[chan int]]("filters[].when", "chan int"),
-		"a complex number":          inexpressible[in[map[string]complex128]]("filters[].when{}", "complex128"),
-		"an interface with methods": inexpressible[in[fmt.Stringer]]("filters[].when", "fmt.Stringer"),
-		"a map by number":           inexpressible[in[map[int]string]]("filters[].when", "only maps by string"),
-		"a type that has itself":    inexpressible[in[node]]("filters[].when.next", "contains itself"),
-		"a type with its own JSON":  inexpressible[in[ownJSON]]("filters[].when", "JSONSchema method"),
-		"a wrong schema of its own": inexpressible[in[badLevel]]("filters[].when", "JSONSchema of"),
-		"a quoted number":           inexpressible[in[quoted]]("filters[].when.n", `"string"`),
-		"two members of one name":   inexpressible[in[twins]]("filters[].when", `two fields named "X"`),
+		"a function":                      inexpressible[in[func()]]("filters[].when", "func()"),
+		"a channel":                       inexpressible[in[chan int]]("filters[].when", "chan int"),
+		"a complex number":                inexpressible[in[map[string]complex128]]("filters[].when{}", "complex128"),
+		"an interface with methods":       inexpressible[in[fmt.Stringer]]("filters[].when", "fmt.Stringer"),
+		"a map by number":                 inexpressible[in[map[int]string]]("filters[].when", "only maps by string"),
+		"a type that has itself":          inexpressible[in[node]]("filters[].when.next", "contains itself"),
+		"a type with its own JSON":        inexpressible[in[ownJSON]]("filters[].when", "JSONSchema method"),
+		"a wrong schema of its own":       inexpressible[in[badLevel]]("filters[].when", "JSONSchema of"),
+		"a schema that is not there":      inexpressible[in[struct{ tools.SchemaProvider }]]("filters[].when", "panic"),
+		"a schema that a nil pointer has": inexpressible[in[struct{ *level }]]("filters[].when", "panic"),
+		"a quoted number":                 inexpressible[in[quoted]]("filters[].when.n", `"string"`),
+		"two members of one name":         inexpressible[in[twins]]("filters[].when", `two fields named "X"`),
 		"a struct that embeds itself": inexpressible[struct {
 			When selfish
 		}]("When", "contains itself"),

@@ -63,11 +63,13 @@ func newInference(decodes bool) *inference {
 // a map, or what takes any object.
 func inferArguments(t reflect.Type) (*shape, error) {
 	x := newInference(true)
-	if _, err := x.infer(t, place{}); err != nil { // such as a pointer to itself
-		return nil, err
-	}
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
+	if t.Kind() == reflect.Pointer {
+		if _, err := x.infer(t, place{}); err != nil { // such as a pointer to itself
+			return nil, err
+		}
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
 	}
 	s, err := x.infer(t, place{})
 	if err != nil {

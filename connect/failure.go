@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spoke-peer/spoke-go/internal/jcs"
-	"github.com/spoke-peer/spoke-go/internal/wirejson"
 	"github.com/spoke-peer/spoke-go/spoke"
 )
 
@@ -79,10 +78,7 @@ func (s *Session) detailsThatTravel(details map[string]any) map[string]any {
 	}
 	kept := make(map[string]any, len(details))
 	for name, value := range details {
-		raw, err := wirejson.Raw(value)
-		if err == nil {
-			raw, err = jcs.CanonicalExact(raw, s.ep.Limits.Depth-3)
-		}
+		raw, err := s.canonical(value, 3)
 		if err != nil || !validText(name) {
 			s.stripped.log(func(n uint64) {
 				s.log.Warn("a detail of a reject cannot travel", "detail", name, "error", err, "count", n)

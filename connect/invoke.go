@@ -101,13 +101,19 @@ func (s *Session) toolPayload(args any) (content, *spoke.Reject) {
 	return content{"arguments", canonical}, nil
 }
 
-// encode returns v as canonical JSON that stands inside open arrays and objects of
+// canonical returns v as canonical JSON that stands inside open arrays and objects of
 // its frame, and refuses what would not arrive as it is.
-func (s *Session) encode(what string, v any, open int) ([]byte, *spoke.Reject) {
+func (s *Session) canonical(v any, open int) ([]byte, error) {
 	raw, err := wirejson.Raw(v)
-	if err == nil {
-		raw, err = jcs.CanonicalExact(raw, s.ep.Limits.Depth-open)
+	if err != nil {
+		return nil, err
 	}
+	return jcs.CanonicalExact(raw, s.ep.Limits.Depth-open)
+}
+
+// encode is canonical for what a caller sends.
+func (s *Session) encode(what string, v any, open int) ([]byte, *spoke.Reject) {
+	raw, err := s.canonical(v, open)
 	if err != nil {
 		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "%s: %w", what, err).WithDetail(spoke.DetailField, what)
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spoke-peer/spoke-go/internal/jcs"
-	"github.com/spoke-peer/spoke-go/internal/wirejson"
 	"github.com/spoke-peer/spoke-go/manifest"
 	"github.com/spoke-peer/spoke-go/spoke"
 )
@@ -134,13 +133,9 @@ func (s *Session) serveTool(ctx context.Context, id string, payload json.RawMess
 	return content{"result", canonical}, err
 }
 
-// encodeResult returns a handler's value as canonical JSON that stands inside open
-// arrays and objects of its frame.
+// encodeResult is canonical for a handler's value.
 func (s *Session) encodeResult(value any, open int) ([]byte, error) {
-	raw, err := wirejson.Raw(value)
-	if err == nil {
-		raw, err = jcs.CanonicalExact(raw, s.ep.Limits.Depth-open)
-	}
+	raw, err := s.canonical(value, open)
 	if err != nil {
 		return nil, resultReject(err)
 	}

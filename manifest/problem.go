@@ -75,7 +75,6 @@ func clip(text string) string { return draft7.Clip(text) }
 
 // Names of members of details.
 const (
-	detailField        = "field"
 	detailIndex        = "index"
 	detailCapabilityID = "capability_id"
 	detailNamespace    = "namespace"
@@ -86,5 +85,5 @@ const (
 
 // invalidField returns a reject that blames one field.
 func invalidField(field, format string, args ...any) *spoke.Reject {
-	return spoke.Rejectf(spoke.CodeInvalidInput, format, args...).WithDetail(detailField, field)
+	return spoke.Rejectf(spoke.CodeInvalidInput, format, args...).WithDetail(spoke.DetailField, field)
 }

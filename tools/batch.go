@@ -44,7 +44,7 @@ const (
 func Batch(ctx context.Context, invoker spoke.ToolInvoker, calls []BatchCall, mode BatchMode) ([]BatchResult, error) {
 	if len(calls) < 1 || len(calls) > MaxBatch {
 		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "a batch has 1 to %d calls, not %d", MaxBatch, len(calls)).
-			WithDetail(detailField, "calls")
+			WithDetail(spoke.DetailField, "calls")
 	}
 	results := make([]BatchResult, 0, len(calls))
 	for _, call := range calls {

@@ -25,7 +25,6 @@ const (
 const (
 	detailCapability   = "capability"
 	detailCapabilityID = "capability_id"
-	detailField        = "field"
 	detailPath         = "path"
 	detailPolicy       = "policy"
 	detailRetryable    = "retryable"

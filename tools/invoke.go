@@ -61,11 +61,11 @@ func encodeArguments(args any) (json.RawMessage, error) {
 		raw, err = jcs.CanonicalExact(raw, 0)
 	}
 	if err != nil {
-		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "arguments: %w", err).WithDetail(detailField, "arguments")
+		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "arguments: %w", err).WithDetail(spoke.DetailField, "arguments")
 	}
 	if raw[0] != '{' {
 		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "arguments must be a JSON object").
-			WithDetail(detailField, "arguments")
+			WithDetail(spoke.DetailField, "arguments")
 	}
 	return raw, nil
 }

@@ -23,7 +23,7 @@ func ParsePolicy(name string) (Policy, error) {
 		return p, nil
 	}
 	return "", spoke.Rejectf(spoke.CodeInvalidInput, "%q is not a policy (read, write or critical)", name).
-		WithDetail(detailField, "policy")
+		WithDetail(spoke.DetailField, "policy")
 }
 
 // Permits reports whether a bound of p admits a tool of policy other.

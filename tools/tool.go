@@ -74,7 +74,7 @@ func New[In, Out any](id, description string, fn func(ctx context.Context, in In
 
 // typeReject says which part of a Go type cannot be expressed.
 func typeReject(id, side string, err error) *spoke.Reject {
-	r := invalid(id, "%s: %w", side, err).WithDetail(detailField, side)
+	r := invalid(id, "%s: %w", side, err).WithDetail(spoke.DetailField, side)
 	if at, ok := errors.AsType[*typeError](err); ok {
 		r = r.WithDetail(detailPath, at.path)
 	}
@@ -85,7 +85,7 @@ func typeReject(id, side string, err error) *spoke.Reject {
 // for an int.
 func decodeReject(err error) *spoke.Reject {
 	return spoke.Rejectf(spoke.CodeInvalidInput, "arguments do not fit the tool's input").
-		WithDetail(detailField, "arguments").WithCause(err)
+		WithDetail(spoke.DetailField, "arguments").WithCause(err)
 }
 
 // Raw returns a tool with the given descriptor, served by handler on raw JSON. A zero

@@ -84,18 +84,30 @@ func (b *inbox) receive(t *transfer, r *receiver) {
 		close(t.done)
 	}()
 	for last := false; !last; {
-		select {
-		case <-t.quit:
-			last, t.err = true, t.why
-		case <-b.ctx.Done():
-			last, t.err = true, errorf(CodeClosed, "the connection ended during the transfer")
-		case d := <-t.queue:
-			if d.fault != nil {
-				last, t.err = true, d.fault
-			} else {
-				last, t.err = r.accept(d.frame)
-			}
+		d := b.next(t)
+		if d.fault != nil {
+			last, t.err = true, d.fault
+		} else {
+			last, t.err = r.accept(d.frame)
 		}
+	}
+}
+
+// next returns what the transfer goes on with. What came before the end of the link
+// counts.
+func (b *inbox) next(t *transfer) delivery {
+	select {
+	case <-t.quit:
+		return delivery{fault: t.why}
+	case d := <-t.queue:
+		return d
+	case <-b.ctx.Done():
+	}
+	select {
+	case d := <-t.queue:
+		return d
+	default:
+		return delivery{fault: errorf(CodeClosed, "the connection ended during the transfer")}
 	}
 }
 

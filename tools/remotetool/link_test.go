@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
@@ -68,6 +69,15 @@ func (s *scripted) send(format string, args ...any) {
 
 func (s *scripted) answer(e envelope, kind, payload string) {
 	s.send(`{"type":%q,"id":"other","replyTo":%q,"payload":%s}`, kind, e.id, payload)
+}
+
+func (s *scripted) frame(f frame) {
+	assert.NoError(s.t, s.transport.Send(context.Background(), appendFrame(nil, f)))
+}
+
+// streamed is the announcement of a file that comes as frames.
+func streamed(size int) string {
+	return fmt.Sprintf(`{"deliveryMode":"websocket_binary","wireProtocol":"ansight.file-transfer.v1","transferId":%q,"sizeBytes":%d}`, vectorID, size)
 }
 
 const echoPayload = `{"toolId":"json.echo","success":true,"result":%s}`
@@ -462,6 +472,40 @@ func TestADownloadEndsWithItsContextAndItsLink(t *testing.T) {
 				peer.Close()
 			}
 		}})
+		assertCode(t, CodeClosed, err)
+	})
+}
+
+func TestAFileThatCameBeforeTheEndOfTheLinkIsWritten(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			client, _, peer := script(t, LinkConfig{}, ClientConfig{})
+			go func() {
+				peer.answer(peer.next(), TypeResult, string(raw(echoPayload, streamed(10))))
+				for i := range 10 {
+					peer.frame(frame{kind: frameChunk, id: vectorID, sequence: int32(i), offset: int64(i), payload: []byte("x")})
+				}
+				peer.frame(frame{kind: frameComplete, id: vectorID, sequence: 10, offset: 10})
+				peer.transport.Close()
+			}()
+			var sink bytes.Buffer
+			slow := writerFunc(func(b []byte) (int, error) { time.Sleep(time.Second); return sink.Write(b) })
+			_, _, err := client.Download(t.Context(), Call{ID: "a"}, slow, nil)
+			require.NoError(t, err)
+			assert.Equal(t, strings.Repeat("x", 10), sink.String())
+		})
+	}
+}
+
+func TestAFileOfWhichALinkBroughtAPartFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, _, peer := script(t, LinkConfig{}, ClientConfig{})
+		go func() {
+			peer.answer(peer.next(), TypeResult, string(raw(echoPayload, streamed(10))))
+			peer.frame(frame{kind: frameChunk, id: vectorID, payload: []byte("x")})
+			peer.transport.Close()
+		}()
+		_, _, err := client.Download(t.Context(), Call{ID: "a"}, io.Discard, nil)
 		assertCode(t, CodeClosed, err)
 	})
 }

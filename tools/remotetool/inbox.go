@@ -18,9 +18,7 @@ const (
 // inbox hands the frames of a link to the transfers that wait for them. Each transfer
 // writes to its sink on a goroutine of its own.
 type inbox struct {
-	max int
-	ctx context.Context // of the link
-	run func(func()) bool
+	link *Link
 
 	mu        sync.Mutex
 	transfers map[string]*transfer
@@ -50,10 +48,6 @@ type delivery struct {
 	fault error
 }
 
-func newInbox(ctx context.Context, most int, run func(func()) bool) *inbox {
-	return &inbox{max: most, ctx: ctx, run: run, transfers: make(map[string]*transfer)}
-}
-
 // expect makes ready for the frames of an announced file.
 func (b *inbox) expect(a Announcement, sink io.Writer, options *ReceiveOptions) (*transfer, error) {
 	r, err := newReceiver(a, sink, options)
@@ -66,31 +60,38 @@ func (b *inbox) expect(a Announcement, sink io.Writer, options *ReceiveOptions) 
 	switch {
 	case b.transfers[a.TransferID] != nil:
 		return nil, errorf(CodeStream, "a transfer of that id is on its way")
-	case len(b.transfers) >= b.max:
+	case len(b.transfers) >= b.link.cfg.MaxTransfers:
 		return nil, errorf(CodeStream, "too many transfers at once")
 	}
-	if !b.run(func() { b.receive(t, r) }) {
+	if !b.link.run(func() { b.receive(t, r) }) {
 		return nil, errorf(CodeClosed, "the connection has ended")
 	}
 	b.transfers[a.TransferID] = t
 	return t, nil
 }
 
-// receive writes what arrives until the transfer ends.
+// receive ends the transfer once its frames were followed, or its sink did not return.
 func (b *inbox) receive(t *transfer, r *receiver) {
+	t.err = errorf(CodeStream, "the file cannot be written")
 	defer func() {
 		b.forget(r.announcement.TransferID, t)
 		t.bytes = r.offset
 		close(t.done)
 	}()
+	b.link.contain("the sink of a file", func() { t.err = b.follow(t, r) })
+}
+
+// follow writes what arrives until the transfer ends.
+func (b *inbox) follow(t *transfer, r *receiver) (err error) {
 	for last := false; !last; {
 		d := b.next(t)
 		if d.fault != nil {
-			last, t.err = true, d.fault
+			last, err = true, d.fault
 		} else {
-			last, t.err = r.accept(d.frame)
+			last, err = r.accept(d.frame)
 		}
 	}
+	return err
 }
 
 // next returns what the transfer goes on with. What came before the end of the link
@@ -101,7 +102,7 @@ func (b *inbox) next(t *transfer) delivery {
 		return delivery{fault: t.why}
 	case d := <-t.queue:
 		return d
-	case <-b.ctx.Done():
+	case <-b.link.ctx.Done():
 	}
 	select {
 	case d := <-t.queue:
@@ -136,7 +137,7 @@ func (b *inbox) deliver(message []byte) bool {
 	select {
 	case t.queue <- d:
 	case <-t.done:
-	case <-b.ctx.Done():
+	case <-b.link.ctx.Done():
 	case <-timer.C:
 		t.giveUp(errorf(CodeStream, "the file was not written in time"))
 		b.forget(f.id, t)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -37,6 +39,9 @@ type LinkConfig struct {
 	// Other gets the messages that are not this protocol's, on the reading goroutine:
 	// nothing else is read until it returns. Nil drops them.
 	Other func(kind int, data []byte)
+
+	// Logger gets the panics of the application's code. Nil discards them.
+	Logger *slog.Logger
 }
 
 func (c *LinkConfig) setDefaults() {
@@ -50,6 +55,9 @@ func (c *LinkConfig) setDefaults() {
 	}
 	if c.MaxToolPolicy != "" {
 		c.Provider = c.Provider.Lower(c.MaxToolPolicy)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
 	}
 }
 
@@ -101,7 +109,7 @@ func Open(conn Conn, cfg LinkConfig) *Link {
 	cfg.setDefaults()
 	l := &Link{conn: conn, cfg: cfg, slot: make(chan struct{}, 1), pending: make(map[string]*pending)}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
-	l.inbox = newInbox(l.ctx, cfg.MaxTransfers, l.run)
+	l.inbox = &inbox{link: l, transfers: make(map[string]*transfer)}
 	if limiter, ok := conn.(interface{ SetReadLimit(int64) }); ok {
 		limiter.SetReadLimit(int64(cfg.MaxMessageBytes))
 	}
@@ -178,7 +186,7 @@ func (l *Link) read() {
 			return
 		}
 		if !l.receive(kind, data) && l.cfg.Other != nil {
-			l.cfg.Other(kind, data)
+			l.contain("the receiver of other messages", func() { l.cfg.Other(kind, data) })
 		}
 	}
 }
@@ -262,7 +270,8 @@ func (l *Link) refuse(e envelope) {
 	l.mu.Unlock()
 }
 
-// answer serves a request, then sends the files that its tools have announced.
+// answer serves a request on the goroutine that its handler may leave by
+// runtime.Goexit.
 func (l *Link) answer(e envelope, fault *Error) {
 	defer func() {
 		l.mu.Lock()
@@ -270,18 +279,52 @@ func (l *Link) answer(e envelope, fault *Error) {
 		l.mu.Unlock()
 	}()
 	ctx, box := withOutbox(l.ctx)
-	text := l.cfg.Provider.answerTo(ctx, e, fault)
-	err := l.write(l.ctx, TextMessage, text)
-	for _, s := range box.take() {
-		if err != nil {
-			s.close()
-			continue
-		}
-		_ = s.send(l.ctx, func(ctx context.Context, b []byte) error { // the receiver was told
-			err = l.write(ctx, BinaryMessage, b)
-			return err
-		})
+	var text []byte
+	defer func() { l.reply(e, text, box.take()) }()
+	l.contain("a request", func() { text = l.cfg.Provider.answerTo(ctx, e, fault) })
+}
+
+// reply sends the answer to a request, then the files that its tools have announced.
+// Without a text the handler did not return.
+func (l *Link) reply(e envelope, text []byte, files []*sender) {
+	returned := text != nil
+	if !returned {
+		kind, payload := failed(errorf(CodeExecutionException, "the request ended unexpectedly"))
+		text = e.answer(kind, payload).text(l.cfg.Provider.now())
 	}
+	err := l.write(l.ctx, TextMessage, text)
+	for _, s := range files {
+		if err == nil && returned {
+			err = l.sendFile(s)
+		} else {
+			l.contain("a file", s.close)
+		}
+	}
+}
+
+// sendFile sends a file and returns why nothing more can be written; what is wrong with
+// the file is for the receiver to know.
+func (l *Link) sendFile(s *sender) (err error) {
+	write := func(ctx context.Context, b []byte) error {
+		err = l.write(ctx, BinaryMessage, b)
+		return err
+	}
+	if !l.contain("a file", func() { _ = s.send(l.ctx, write) }) && err == nil {
+		err = l.write(l.ctx, BinaryMessage, s.fail("the file cannot be sent"))
+	}
+	return err
+}
+
+// contain runs code of the application, false when it panicked: then what it was for
+// has failed, and the panic's text stays in the log.
+func (l *Link) contain(what string, f func()) (returned bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			l.cfg.Logger.Error(what+" panicked", "panic", v, "stack", string(debug.Stack()))
+		}
+	}()
+	f()
+	return true
 }
 
 // write writes one message when it is its turn. Ctx bounds the wait for the turn, never

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -508,6 +510,112 @@ func TestAFileOfWhichALinkBroughtAPartFails(t *testing.T) {
 		_, _, err := client.Download(t.Context(), Call{ID: "a"}, io.Discard, nil)
 		assertCode(t, CodeClosed, err)
 	})
+}
+
+// sick is a file that panics where it is told to, and counts its closings.
+type sick struct {
+	io.Reader
+	inRead, inClose bool
+	closed          *atomic.Int32
+}
+
+func (s sick) Read(b []byte) (int, error) {
+	if s.inRead {
+		panic("secret read")
+	}
+	return s.Reader.Read(b)
+}
+
+func (s sick) Close() error {
+	s.closed.Add(1)
+	if s.inClose {
+		panic("secret close")
+	}
+	return nil
+}
+
+// sickFiles are files that panic, by where they do.
+func sickFiles(closed *atomic.Int32) map[string]File {
+	file := func(s sick) File {
+		s.Reader, s.closed = strings.NewReader("abc"), closed
+		return File{Reader: s, Size: 3}
+	}
+	progress := file(sick{})
+	progress.Progress = func(int64, int64) { panic("secret progress") }
+	return map[string]File{
+		"read": file(sick{inRead: true}), "close": file(sick{inClose: true}),
+		"read and close": file(sick{inRead: true, inClose: true}), "progress": progress,
+	}
+}
+
+func TestAFileThatPanicsFailsItsTransferOnly(t *testing.T) {
+	var closed atomic.Int32
+	for name, file := range sickFiles(&closed) {
+		t.Run(name, func(t *testing.T) {
+			closed.Store(0)
+			var log strings.Builder
+			a, b := connect.Pipe()
+			app := Open(OverTransport(a), LinkConfig{
+				Provider: providerOf(t, jsonEcho(), sending("tools.t.file", func(json.RawMessage) File { return file })),
+				Logger:   slog.New(slog.NewTextHandler(&log, nil)),
+			})
+			host := Open(OverTransport(b), LinkConfig{})
+			client := NewClient(host, ClientConfig{})
+			_, _, err := client.Download(t.Context(), Call{ID: "t.file"}, io.Discard, nil)
+			assertCode(t, CodeStream, err)
+			assert.ErrorContains(t, err, "the file cannot be sent")
+			_, err = client.Call(t.Context(), Call{ID: "json.echo"})
+			require.NoError(t, err)
+			app.Close()
+			host.Close()
+			app.Wait()
+			host.Wait()
+			assert.Equal(t, int32(1), closed.Load())
+			assert.Contains(t, log.String(), "panic=\"secret ")
+			assert.Contains(t, log.String(), "stack=")
+		})
+	}
+}
+
+func TestACodeOfTheApplicationThatPanicsFailsWhatItWasFor(t *testing.T) {
+	ceiling := tools.NewRegistry(tools.Config{Guard: tools.FullAccess(), Ceiling: func(context.Context) tools.Policy { panic("secret") }})
+	client, _, _ := linked(t, NewProvider(ceiling, ProviderConfig{}), LinkConfig{}, ClientConfig{})
+	_, err := client.Tools(t.Context())
+	assertCode(t, CodeExecutionException, err)
+	assert.NotContains(t, err.Error(), "secret")
+
+	client, _, _ = linked(t, providerOf(t, jsonEcho(), sending("tools.t.file", func(json.RawMessage) File {
+		return File{Reader: strings.NewReader("abc"), Size: 3}
+	})), LinkConfig{}, ClientConfig{})
+	_, _, err = client.Download(t.Context(), Call{ID: "t.file"}, writerFunc(func([]byte) (int, error) { panic("secret") }), nil)
+	assertCode(t, CodeStream, err)
+	_, _, err = client.Download(t.Context(), Call{ID: "t.file"}, io.Discard, &ReceiveOptions{Progress: func(int64, int64) { panic("secret") }})
+	assertCode(t, CodeStream, err)
+	_, err = client.Call(t.Context(), Call{ID: "json.echo"})
+	require.NoError(t, err)
+
+	seen := make(chan string, 2)
+	_, _, peer := script(t, LinkConfig{Other: func(_ int, data []byte) { seen <- string(data); panic("secret") }}, ClientConfig{})
+	peer.send("one")
+	peer.send("two")
+	assert.Equal(t, []string{"one", "two"}, []string{<-seen, <-seen})
+}
+
+func TestAToolThatLeavesItsGoroutineIsAnswered(t *testing.T) {
+	file := &closing{Reader: strings.NewReader("abc")}
+	p := providerOf(t, tool("tools.t.gone", "", "", func(ctx context.Context, _ json.RawMessage) (any, error) {
+		_, err := StreamFile(ctx, File{Reader: file, Size: 3})
+		assert.NoError(t, err)
+		runtime.Goexit()
+		return nil, nil
+	}, tools.Metadata{}))
+	client, app, _ := linked(t, p, LinkConfig{MaxRequests: 1}, ClientConfig{})
+	_, err := client.Call(t.Context(), Call{ID: "t.gone"})
+	assertCode(t, CodeExecutionException, err)
+	app.Close()
+	app.Wait()
+	assert.Equal(t, 1, file.closed)
+	assert.Zero(t, app.serving)
 }
 
 type zeros struct{}

@@ -3,6 +3,8 @@ package remotetool
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/spoke-peer/spoke-go/connect"
@@ -44,6 +46,7 @@ func Ops(p *Provider) []connect.Op {
 func serveOp(p *Provider, files *sessionFiles, kind string) func(context.Context, json.RawMessage) (any, error) {
 	return func(ctx context.Context, payload json.RawMessage) (any, error) {
 		inner, box := withOutbox(ctx)
+		defer func() { closeAll(box.take()) }() // none is left unless the handler did not return
 		answerType, answer := p.Handle(inner, kind, present(payload))
 		if fault := files.keep(ctx, box.take()); fault != nil {
 			answerType, answer = failed(fault)
@@ -68,9 +71,7 @@ func (f *sessionFiles) keep(ctx context.Context, list []*sender) *Error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if ctx.Err() != nil || len(f.open[caller.SessionID])+len(list) > maxOpenFiles {
-		for _, s := range list {
-			s.close()
-		}
+		closeAll(list)
 		return errorf(CodeOverloaded, "too many files wait to be fetched")
 	}
 	if f.open[caller.SessionID] == nil {
@@ -89,8 +90,17 @@ func (f *sessionFiles) drop(session string) {
 	files := f.open[session]
 	delete(f.open, session)
 	f.mu.Unlock()
-	for _, s := range files {
-		s.close()
+	closeAll(slices.Collect(maps.Values(files)))
+}
+
+// closeAll gives files up for which no request is being served: a panic of one is not
+// to keep the others open, nor to end the process.
+func closeAll(list []*sender) {
+	for _, s := range list {
+		func() {
+			defer func() { _ = recover() }()
+			s.close()
+		}()
 	}
 }
 
@@ -112,11 +122,12 @@ func (f *sessionFiles) putBack(session string, s *sender) {
 	}
 	f.mu.Unlock()
 	if files == nil {
-		s.close()
+		closeAll([]*sender{s})
 	}
 }
 
-// next serves tool.frame.
+// next serves tool.frame. A file that panics is closed; the session tells the peer that
+// the request failed.
 func (f *sessionFiles) next(ctx context.Context, payload json.RawMessage) (any, error) {
 	m, err := membersOf(payload)
 	id, ok := textOf(m["transferId"])
@@ -128,12 +139,18 @@ func (f *sessionFiles) next(ctx context.Context, payload json.RawMessage) (any, 
 	if s == nil {
 		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "no such transfer").WithDetail("field", "transferId")
 	}
+	kept := false
+	defer func() {
+		if !kept {
+			s.close()
+		}
+	}()
 	b, last, err := s.next()
 	if s.file.Progress != nil && err == nil {
 		s.file.Progress(s.offset, s.file.Size)
 	}
 	reply, encodeErr := json.Marshal(map[string][]byte{"frame": b})
-	if !last {
+	if kept = !last; kept {
 		f.putBack(caller.SessionID, s)
 	}
 	return json.RawMessage(reply), encodeErr

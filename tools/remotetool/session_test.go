@@ -4,8 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -146,6 +152,34 @@ func TestFilesThatNobodyFetchesAreBoundedAndClosedWithTheSession(t *testing.T) {
 	for range maxOpenFiles + 1 {
 		<-closed
 	}
+}
+
+func TestAFileThatPanicsInsideASessionIsClosed(t *testing.T) {
+	var closed atomic.Int32
+	files := sickFiles(&closed)
+	list := []*tools.Tool{jsonEcho()}
+	names := slices.Sorted(maps.Keys(files))
+	for i, name := range names {
+		list = append(list, sending(fmt.Sprintf("tools.t.f%d", i), func(json.RawMessage) File { return files[name] }))
+	}
+	app, host := session(t, providerOf(t, list...), Capability)
+	client := NewClient(OverSession(host, 0), ClientConfig{})
+	for i, name := range names {
+		closed.Store(0)
+		call := Call{ID: fmt.Sprintf("t.f%d", i)}
+		_, _, err := client.Download(t.Context(), call, io.Discard, nil)
+		require.Error(t, err, name)
+		assert.NotContains(t, err.Error(), "secret", name)
+		assert.Equal(t, int32(1), closed.Load(), name)
+		_, err = client.Call(t.Context(), Call{ID: "json.echo"})
+		require.NoError(t, err, name)
+		_, err = client.Call(t.Context(), call)
+		require.NoError(t, err, name)
+	}
+	closed.Store(0)
+	app.Close()
+	app.Wait()
+	require.Eventually(t, func() bool { return closed.Load() == int32(len(names)) }, time.Minute, time.Millisecond)
 }
 
 type onClose struct{ closed chan struct{} }

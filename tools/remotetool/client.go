@@ -45,7 +45,7 @@ type Client struct {
 	carrier Carrier
 	cfg     ClientConfig
 
-	refreshing sync.Mutex // one refresh at a time
+	refreshing chan struct{} // capacity 1; who fills it refreshes
 	mu         sync.Mutex
 	cache      cache
 }
@@ -66,7 +66,7 @@ func NewClient(carrier Carrier, cfg ClientConfig) *Client {
 	}
 	orDefault(&cfg.MaxTools, 10_000)
 	orDefault(&cfg.MaxDefinitions, 10_000)
-	return &Client{carrier: carrier, cfg: cfg, cache: cache{definitions: make(map[string]Tool)}}
+	return &Client{carrier: carrier, cfg: cfg, refreshing: make(chan struct{}, 1), cache: cache{definitions: make(map[string]Tool)}}
 }
 
 // Call is one call of a tool.

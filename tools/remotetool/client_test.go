@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -92,6 +94,20 @@ func TestTheCatalogIsAskedForOnceAndThenForWhatChanged(t *testing.T) {
 	list, err = client.Tools(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "json.echo", idsOf(list))
+}
+
+func TestTheWaitForAnotherRefreshEndsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, _, _ := script(t, LinkConfig{}, ClientConfig{})
+		go func() { _, _ = client.Tools(t.Context()) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		started := time.Now()
+		_, err := client.Tools(ctx)
+		assertCode(t, CodeTimeout, err)
+		assert.Equal(t, time.Second, time.Since(started))
+	})
 }
 
 func TestDefinitionsAreFetchedByIDAndKeptByRevision(t *testing.T) {

@@ -69,8 +69,12 @@ func (c *Client) Tools(ctx context.Context) ([]Tool, error) {
 
 // refresh brings the cache up to date and returns it as it then is.
 func (c *Client) refresh(ctx context.Context) (cache, error) {
-	c.refreshing.Lock()
-	defer c.refreshing.Unlock()
+	select {
+	case c.refreshing <- struct{}{}:
+		defer func() { <-c.refreshing }()
+	case <-ctx.Done():
+		return cache{}, contextError(ctx)
+	}
 	known := c.known()
 	got, err := c.ask(ctx, Query{Detail: DetailIndex, IfRevision: known.revision, IfAvailabilityRevision: known.availability})
 	if err != nil {

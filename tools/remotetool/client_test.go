@@ -188,6 +188,41 @@ func TestTheClientsCeilingHidesAndRefuses(t *testing.T) {
 	assertCode(t, CodeExecutionDenied, err)
 }
 
+func TestTheCeilingHoldsBeyondWhatThePeerLists(t *testing.T) {
+	var ran []string
+	recording := func(id string, policy tools.Policy) *tools.Tool {
+		return tool(id, "", "", func(context.Context, json.RawMessage) (any, error) {
+			ran = append(ran, id)
+			return 1, nil
+		}, tools.Metadata{Policy: policy})
+	}
+	list := append(manyTools(maxListed, nil),
+		recording("tools.ui.get_visual_tree", tools.PolicyCritical), recording("tools.z.read", tools.PolicyRead), recording("tools.z.write", tools.PolicyWrite))
+	p := NewProvider(registryOf(t, tools.FullAccess(), list...), ProviderConfig{Names: map[string]string{"tools.z.read": "Z.Read", "tools.z.write": "Z.Write"}})
+	client, _ := overProvider(t, p, ClientConfig{MaxPolicy: tools.PolicyRead})
+	for _, c := range []struct {
+		call Call
+		want Code
+	}{
+		{Call{ID: "many.t000001", After: &After{}}, CodeExecutionDenied},
+		{Call{ID: "many.t000001", After: &After{Include: []string{"screenshot"}}}, ""},
+		{Call{ID: "Z.Read"}, ""},
+		{Call{ID: "z.read"}, ""},
+		{Call{ID: "z.write"}, CodeExecutionDenied},
+		{Call{ID: "z.nope"}, CodeNotFound},
+		{Call{ID: "many"}, CodeExecutionDenied}, // as many tools have that word as are listed
+	} {
+		_, err := client.Call(t.Context(), c.call)
+		assert.Equal(t, c.want, CodeOf(err), "%+v: %v", c.call, err)
+	}
+	assert.Equal(t, []string{"tools.z.read", "tools.z.read"}, ran)
+
+	client, tape := overProvider(t, shelf(t), ClientConfig{MaxPolicy: tools.PolicyRead})
+	_, err := client.Call(t.Context(), Call{ID: "nope"})
+	assertCode(t, CodeNotFound, err)
+	assert.Len(t, tape.take(), 1, "a peer that lists everything is not asked again")
+}
+
 const catalogHead = `"schema":"ansight.tool-catalog.v3","revision":"r"`
 
 func TestAnUnknownPolicyIsNeverReadAsRead(t *testing.T) {

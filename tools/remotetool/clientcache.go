@@ -15,7 +15,8 @@ import (
 type cache struct {
 	revision     string // "" before the first answer
 	availability string
-	tools        []Tool // all of them, whatever the ceiling
+	tools        []Tool // all that were listed, whatever the ceiling
+	cut          bool   // the peer has more than it listed
 	byID         map[string]int
 	definitions  map[string]Tool // by revision and id
 }
@@ -25,9 +26,10 @@ func (k *cache) advance(got *Catalog) {
 	switch {
 	case !got.Unchanged:
 		k.revision, k.availability, k.tools = got.Revision, got.AvailabilityRevision, got.Tools
+		k.cut = got.TotalCount > len(got.Tools) || got.TotalCount == 0 && len(got.Tools) >= maxListed
 		k.byID = make(map[string]int, len(got.Tools))
 		for i, t := range got.Tools {
-			k.byID[strings.ToLower(t.ID)] = i
+			k.byID[idKey(t.ID)] = i
 		}
 		k.forget()
 	case got.Changes != nil:
@@ -108,12 +110,12 @@ func (c *Client) Definitions(ctx context.Context, ids ...string) ([]Tool, error)
 	have := make(map[string]Tool, len(ids))
 	var missing []string
 	for _, id := range ids {
-		i, ok := known.byID[strings.ToLower(id)]
+		i, ok := known.byID[idKey(id)]
 		if !ok || !c.cfg.MaxPolicy.Permits(known.tools[i].Policy) {
 			continue
 		}
 		if t, ok := c.kept(known.tools[i]); ok {
-			have[strings.ToLower(id)] = t
+			have[idKey(id)] = t
 		} else if !slices.Contains(missing, known.tools[i].ID) {
 			missing = append(missing, known.tools[i].ID)
 		}
@@ -125,7 +127,7 @@ func (c *Client) Definitions(ctx context.Context, ids ...string) ([]Tool, error)
 	}
 	var list []Tool
 	for _, id := range ids {
-		if t, ok := have[strings.ToLower(id)]; ok {
+		if t, ok := have[idKey(id)]; ok {
 			list = append(list, t)
 		}
 	}
@@ -151,7 +153,7 @@ func (c *Client) fetch(ctx context.Context, ids []string, have map[string]Tool) 
 		if !slices.Contains(ids, t.ID) {
 			continue // nobody asked for it
 		}
-		have[strings.ToLower(t.ID)] = t
+		have[idKey(t.ID)] = t
 		if len(c.cache.definitions) < c.cfg.MaxDefinitions {
 			c.cache.definitions[definitionKey(t)] = t
 		}
@@ -165,7 +167,7 @@ func (c *Client) isThere(ctx context.Context, id string) bool {
 	if err != nil {
 		return false
 	}
-	_, ok := known.byID[strings.ToLower(strings.TrimSpace(id))]
+	_, ok := known.byID[idKey(id)]
 	return ok
 }
 
@@ -176,24 +178,62 @@ func (c *Client) allowed(ctx context.Context, call Call) error {
 	if c.cfg.MaxPolicy == tools.PolicyCritical {
 		return nil
 	}
-	known := c.known()
 	for _, id := range c.runBy(call) {
-		i, ok := known.byID[strings.ToLower(strings.TrimSpace(id))]
-		if !ok {
-			var err error
-			if known, err = c.refresh(ctx); err != nil {
-				return err
-			}
-			i, ok = known.byID[strings.ToLower(strings.TrimSpace(id))]
-		}
+		t, ok, err := c.find(ctx, id)
 		switch {
+		case err != nil:
+			return err
 		case !ok && id == call.ID:
 			return errorf(CodeNotFound, "the peer shows no tool %q", clip(id))
-		case ok && !c.cfg.MaxPolicy.Permits(known.tools[i].Policy):
+		case ok && !c.cfg.MaxPolicy.Permits(t.Policy):
 			return errorf(CodeExecutionDenied, "%s is above the policy %q", clip(id), c.cfg.MaxPolicy)
 		}
 	}
 	return nil
+}
+
+// idKey is what ids are compared by.
+func idKey(id string) string { return strings.ToLower(strings.TrimSpace(id)) }
+
+// find returns what the peer shows of a tool, false for one that it does not show. The
+// peer is asked for what is not kept.
+func (c *Client) find(ctx context.Context, id string) (Tool, bool, error) {
+	known := c.known()
+	i, ok := known.byID[idKey(id)]
+	if !ok {
+		var err error
+		if known, err = c.refresh(ctx); err != nil {
+			return Tool{}, false, err
+		}
+		if i, ok = known.byID[idKey(id)]; !ok {
+			if known.cut {
+				return c.findUnlisted(ctx, id)
+			}
+			return Tool{}, false, nil
+		}
+	}
+	return known.tools[i], true, nil
+}
+
+// findUnlisted asks a peer that does not list all its tools. Ids select in their exact
+// case only, and a call finds a tool in any, so their words are asked for as well.
+//
+// Source: remote tool spec, sections 2 and 5.
+func (c *Client) findUnlisted(ctx context.Context, id string) (Tool, bool, error) {
+	for _, q := range []Query{{Detail: DetailIndex, IDs: []string{id}}, {Detail: DetailIndex, Text: id}} {
+		got, err := c.ask(ctx, q)
+		if err != nil {
+			return Tool{}, false, err
+		}
+		at := slices.IndexFunc(got.Tools, func(t Tool) bool { return idKey(t.ID) == idKey(id) })
+		if at >= 0 {
+			return got.Tools[at], true, nil
+		}
+		if len(got.Tools) >= maxListed {
+			return Tool{}, false, errorf(CodeExecutionDenied, "the peer shows too many tools to tell whether %s is above the policy %q", clip(id), c.cfg.MaxPolicy)
+		}
+	}
+	return Tool{}, false, nil
 }
 
 // runBy lists the tools that a call runs, those of its evidence included.

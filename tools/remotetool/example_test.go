@@ -172,5 +172,5 @@ func ExampleRouterOps() {
 	client := remotetool.NewClient(remotetool.OverSession(router, 0), remotetool.ClientConfig{})
 	_, err := client.Tools(context.Background())
 	fmt.Println(err)
-	// Output: tool_protocol_error: the invoke failed: CAPABILITY_PORT_MISSING (no_capable_peer): no peer serves tool.query
+	// Output: tool_execution_denied: the request was not sent: CAPABILITY_PORT_MISSING (no_capable_peer): no peer serves tool.query
 }

@@ -16,6 +16,11 @@ import (
 // or a [connect.Router] that knows [RouterOps]. Answers that inflate to more than
 // maxInflated bytes fail; zero means [DefaultInflatedBytes].
 //
+// Where the peer's session answers in the provider's place, [CodeExecutionDenied] and
+// [CodeOverloaded] say that nothing ran, [CodeResultSchemaInvalid] that the calls were
+// made and their answer cannot be sent. [CodeExecutionFailed] leaves open how far the
+// request got.
+//
 // Source: remote tool spec, section 11.
 func OverSession(s connect.Invoker, maxInflated int) Carrier {
 	orDefault(&maxInflated, DefaultInflatedBytes)
@@ -53,21 +58,56 @@ func (c *sessionCarrier) invoke(ctx context.Context, op string, payload any) (js
 	if err == nil {
 		return reply, nil
 	}
-	return nil, sessionError(ctx, err)
+	return nil, sessionError(ctx, op, err)
 }
 
 // sessionError says in this protocol's words why an invoke failed.
-func sessionError(ctx context.Context, err error) *Error {
+func sessionError(ctx context.Context, op string, err error) *Error {
 	r, ok := errors.AsType[*spoke.Reject](err)
 	switch {
+	case ok && r.Remote():
+		return peerError(op, r)
 	case ctx.Err() != nil:
 		return contextError(ctx)
-	case !ok || !r.Remote() && (r.Kind() == spoke.KindSessionClosed || r.Kind() == spoke.KindTransport):
+	case !ok || errors.Is(err, connect.ErrSessionClosed):
 		return errorf(CodeClosed, "the session has ended: %w", err)
-	case r.Remote():
-		return &Error{Code: CodeExecutionDenied, Message: "the peer refused: " + r.Message, remote: true, cause: err}
+	case r.Kind() == spoke.KindNoCapablePeer:
+		return errorf(CodeExecutionDenied, "the request was not sent: %w", err)
+	case r.Code == spoke.CodeInvalidInput:
+		return errorf(CodeInvalidRequest, "the request was not sent: %w", err)
 	}
 	return errorf(CodeProtocol, "the invoke failed: %w", err)
+}
+
+// peerError reads what the peer's session answered in the place of its provider.
+func peerError(op string, r *spoke.Reject) *Error {
+	e := &Error{Code: CodeExecutionFailed, Message: "the request failed: " + r.Message, remote: true, cause: r}
+	switch {
+	case refusedUnserved(r):
+		e.Code, e.Message = CodeExecutionDenied, "the peer refused: "+r.Message
+		if op == opFrame {
+			e.Code = CodeStreamUnsupported
+		}
+	case r.Kind() == spoke.KindOverloaded:
+		e.Code, e.Retryable = CodeOverloaded, true
+	case op == opFrame:
+		e.Code = CodeStream
+	case r.Kind() == spoke.KindResult && op != TypeQuery:
+		e.Code, e.Message = CodeResultSchemaInvalid, "the calls were made: "+r.Message
+	}
+	return e
+}
+
+// refusedUnserved reports the rejects of a session that come before a handler runs.
+//
+// Source: wire spec, section 5.
+func refusedUnserved(r *spoke.Reject) bool {
+	switch r.Kind() {
+	case spoke.KindTokenInvalid, spoke.KindEnvelopeAuthMissing, spoke.KindEnvelopeAuthInvalid,
+		spoke.KindEnvelopeAuthSessionUnbound, spoke.KindNoCapablePeer:
+		return true
+	}
+	return r.Code == spoke.CodeCapabilityPortMissing || r.WireCode() == spoke.WireInvalidSequence
 }
 
 func (c *sessionCarrier) expect(a Announcement, sink io.Writer, options *ReceiveOptions) (incoming, error) {

@@ -3,10 +3,12 @@ package remotetool
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -25,10 +27,16 @@ import (
 // Extra are the capabilities of the host beside the baseline.
 func session(t testing.TB, p *Provider, extra ...string) (app, host *connect.Session) {
 	t.Helper()
+	return sessionWithin(t, connect.Limits{}, p, extra...)
+}
+
+// sessionWithin is session under limits.
+func sessionWithin(t testing.TB, limits connect.Limits, p *Provider, extra ...string) (app, host *connect.Session) {
+	t.Helper()
 	config := func(seed byte, label string, capabilities ...string) (*connect.Identity, connect.Config) {
 		id, err := connect.IdentityFromSeed(bytes.Repeat([]byte{seed}, 32))
 		require.NoError(t, err)
-		return id, connect.Config{Identity: id, Nonces: connect.NewNonceStore(0), Manifest: spoke.HostCapabilityManifest{
+		return id, connect.Config{Identity: id, Nonces: connect.NewNonceStore(0), Limits: limits, Manifest: spoke.HostCapabilityManifest{
 			SchemaVersion: 1, HostID: label, Roles: []string{"input-source"},
 			Capabilities: append([]string{connect.CapabilityBaseline}, capabilities...), Namespaces: []string{"test"},
 		}}
@@ -180,6 +188,58 @@ func TestAFileThatPanicsInsideASessionIsClosed(t *testing.T) {
 	app.Close()
 	app.Wait()
 	require.Eventually(t, func() bool { return closed.Load() == int32(len(names)) }, time.Minute, time.Millisecond)
+}
+
+func TestACallThatRanIsToldFromOneThatDidNot(t *testing.T) {
+	ran := 0
+	noise := make([]byte, 64<<10)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range noise {
+		noise[i] = byte(rng.Uint32())
+	}
+	_, host := sessionWithin(t, connect.Limits{FrameBytes: 32 << 10}, providerOf(t, tool("tools.t.big", "", "", func(context.Context, json.RawMessage) (any, error) {
+		ran++
+		return base64.StdEncoding.EncodeToString(noise), nil
+	}, tools.Metadata{})), Capability)
+	client := NewClient(OverSession(host, 0), ClientConfig{})
+	_, err := client.Call(t.Context(), Call{ID: "t.big"})
+	assertCode(t, CodeResultSchemaInvalid, err)
+	assert.Equal(t, 1, ran)
+	var e *Error
+	require.ErrorAs(t, err, &e)
+	assert.True(t, e.Remote())
+	_, err = client.Call(t.Context(), Call{ID: "t.big", Arguments: map[string]string{"a": strings.Repeat("x", 64<<10)}})
+	assertCode(t, CodeInvalidRequest, err)
+	assert.Equal(t, 1, ran)
+}
+
+// rejecting is a session whose peer answers every request with the same error.
+type rejecting spoke.ErrorEnvelope
+
+func (r rejecting) Invoke(context.Context, string, any) (json.RawMessage, error) {
+	return nil, spoke.ErrorEnvelope(r).Reject()
+}
+
+func TestARejectOfThePeersSessionIsReadByItsCodeAndKind(t *testing.T) {
+	kind := func(k string) map[string]any { return map[string]any{spoke.DetailKind: k} }
+	for _, c := range []struct {
+		name   string
+		reject spoke.ErrorEnvelope
+		want   Code
+	}{
+		{"an op that nobody serves", spoke.ErrorEnvelope{Code: spoke.WireOpUnsupported}, CodeExecutionDenied},
+		{"a capability that was not negotiated", spoke.ErrorEnvelope{Code: spoke.WireCapabilityMissing}, CodeExecutionDenied},
+		{"a token that does not count", spoke.ErrorEnvelope{Code: spoke.WireAuthFailed, Details: kind(spoke.KindTokenInvalid)}, CodeExecutionDenied},
+		{"a signature that does not verify", spoke.ErrorEnvelope{Code: spoke.WireAuthFailed, Details: kind(spoke.KindEnvelopeAuthInvalid)}, CodeExecutionDenied},
+		{"a wrong sequence", spoke.ErrorEnvelope{Code: spoke.WireInvalidSequence}, CodeExecutionDenied},
+		{"no room", spoke.ErrorEnvelope{Code: "INTERNAL_ERROR", Details: kind(spoke.KindOverloaded)}, CodeOverloaded},
+		{"an answer that cannot be sent", spoke.ErrorEnvelope{Code: "INTERNAL_ERROR", Details: kind(spoke.KindResult)}, CodeResultSchemaInvalid},
+		{"a handler that failed", spoke.ErrorEnvelope{Code: "INTERNAL_ERROR"}, CodeExecutionFailed},
+		{"a code of the peer's own", spoke.ErrorEnvelope{Code: "disk_full"}, CodeExecutionFailed},
+	} {
+		_, err := NewClient(OverSession(rejecting(c.reject), 0), ClientConfig{}).Call(t.Context(), Call{ID: "a"})
+		assert.Equal(t, c.want, CodeOf(err), "%s: %v", c.name, err)
+	}
 }
 
 type onClose struct{ closed chan struct{} }

@@ -3,7 +3,6 @@ package remotetool
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"sync"
 
@@ -15,7 +14,9 @@ import (
 // which has no binary messages: {transferId} is answered with {frame}, in base64.
 const opFrame = "tool.frame"
 
-// maxOpenFiles is how many announced files of one session wait to be fetched.
+// maxOpenFiles is how many announced files of one session wait to be fetched. A fetcher
+// that gives a file up has no word for it, so the file that waited longest for its next
+// frame makes room for another.
 const maxOpenFiles = 64
 
 // RouterOps returns the ops of this protocol inside sessions and the capability that they
@@ -35,7 +36,7 @@ func RouterOps() map[string]string {
 //
 // Source: remote tool spec, section 11.
 func Ops(p *Provider) []connect.Op {
-	files := &sessionFiles{open: make(map[string]map[string]*sender)}
+	files := &sessionFiles{open: make(map[string][]*sender)}
 	ops := make([]connect.Op, 0, 4)
 	for _, kind := range []string{TypeQuery, TypeCall, TypeBatch} {
 		ops = append(ops, connect.Op{Name: kind, Capability: Capability, Handle: serveOp(p, files, kind)})
@@ -56,32 +57,47 @@ func serveOp(p *Provider, files *sessionFiles, kind string) func(context.Context
 	}
 }
 
-// sessionFiles are the files that peers may fetch, by session and transfer.
+// sessionFiles are the files that peers may fetch, by session, those that were asked for
+// last at the end.
 type sessionFiles struct {
 	mu   sync.Mutex
-	open map[string]map[string]*sender
+	open map[string][]*sender
 }
 
-// keep holds files until they are fetched or their session ends.
+// keep holds files until they are fetched, others need the room or their session ends.
 func (f *sessionFiles) keep(ctx context.Context, list []*sender) *Error {
 	if len(list) == 0 {
 		return nil
 	}
+	if len(list) > maxOpenFiles {
+		closeAll(list)
+		return errorf(CodeStreamUnsupported, "one request sends more than %d files", maxOpenFiles)
+	}
 	caller, _ := spoke.CallerFromContext(ctx)
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if ctx.Err() != nil || len(f.open[caller.SessionID])+len(list) > maxOpenFiles {
-		closeAll(list)
-		return errorf(CodeOverloaded, "too many files wait to be fetched")
-	}
 	if f.open[caller.SessionID] == nil {
-		f.open[caller.SessionID] = make(map[string]*sender)
+		f.open[caller.SessionID] = []*sender{}
 		context.AfterFunc(ctx, func() { f.drop(caller.SessionID) })
 	}
-	for _, s := range list {
-		f.open[caller.SessionID][s.id] = s
-	}
+	f.mu.Unlock()
+	f.add(caller.SessionID, list...)
 	return nil
+}
+
+// add puts files at the end, and gives up those that there is no room for. Those of a
+// session that has ended are given up at once.
+func (f *sessionFiles) add(session string, list ...*sender) {
+	f.mu.Lock()
+	files, live := f.open[session]
+	tooMany := list
+	if live {
+		files = append(files, list...)
+		most := max(len(files)-maxOpenFiles, 0)
+		tooMany = slices.Clone(files[:most])
+		f.open[session] = slices.Delete(files, 0, most)
+	}
+	f.mu.Unlock()
+	closeAll(tooMany)
 }
 
 // drop closes the files of a session that has ended.
@@ -90,7 +106,7 @@ func (f *sessionFiles) drop(session string) {
 	files := f.open[session]
 	delete(f.open, session)
 	f.mu.Unlock()
-	closeAll(slices.Collect(maps.Values(files)))
+	closeAll(files)
 }
 
 // closeAll gives files up for which no request is being served: a panic of one is not
@@ -105,25 +121,18 @@ func closeAll(list []*sender) {
 }
 
 // take takes a file out while one frame of it is made: one request at a time gets it.
+// Nil is no such file.
 func (f *sessionFiles) take(session, id string) *sender {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := f.open[session][id]
-	delete(f.open[session], id)
-	return s
-}
-
-// putBack makes the file available for its next frame, unless the session has ended.
-func (f *sessionFiles) putBack(session string, s *sender) {
-	f.mu.Lock()
 	files := f.open[session]
-	if files != nil {
-		files[s.id] = s
+	at := slices.IndexFunc(files, func(s *sender) bool { return s.id == id })
+	if at < 0 {
+		return nil
 	}
-	f.mu.Unlock()
-	if files == nil {
-		closeAll([]*sender{s})
-	}
+	s := files[at]
+	f.open[session] = slices.Delete(files, at, at+1)
+	return s
 }
 
 // next serves tool.frame. A file that panics is closed; the session tells the peer that
@@ -151,7 +160,7 @@ func (f *sessionFiles) next(ctx context.Context, payload json.RawMessage) (any, 
 	}
 	reply, encodeErr := json.Marshal(map[string][]byte{"frame": b})
 	if kept = !last; kept {
-		f.putBack(caller.SessionID, s)
+		f.add(caller.SessionID, s)
 	}
 	return json.RawMessage(reply), encodeErr
 }

@@ -145,21 +145,56 @@ func TestAFileIsDownloadedInsideASession(t *testing.T) {
 }
 
 func TestFilesThatNobodyFetchesAreBoundedAndClosedWithTheSession(t *testing.T) {
-	closed := make(chan struct{}, maxOpenFiles+1)
+	closed := make(chan struct{}, 2*maxOpenFiles)
 	app, host := session(t, providerOf(t, sending("tools.t.file", func(json.RawMessage) File {
 		return File{Reader: onClose{closed}, Size: 1}
 	})), Capability)
 	client := NewClient(OverSession(host, 0), ClientConfig{})
-	for range maxOpenFiles {
+	for range maxOpenFiles + 1 {
 		_, err := client.Call(t.Context(), Call{ID: "t.file"})
 		require.NoError(t, err)
 	}
-	_, err := client.Call(t.Context(), Call{ID: "t.file"})
-	assertCode(t, CodeOverloaded, err)
+	<-closed // the first made room for the last
+	assert.Empty(t, closed)
 	app.Close()
-	for range maxOpenFiles + 1 {
+	for range maxOpenFiles {
 		<-closed
 	}
+}
+
+func TestDownloadsThatWereGivenUpMakeRoomForOthers(t *testing.T) {
+	_, host := session(t, providerOf(t, sending("tools.t.file", func(json.RawMessage) File {
+		return File{Reader: strings.NewReader("abcdef"), Size: 6}
+	}), sending("tools.t.large", func(json.RawMessage) File {
+		return File{Reader: io.LimitReader(zeros{}, 100_000), Size: 100_000, ChunkBytes: 1024}
+	})), Capability)
+	client := NewClient(OverSession(host, 0), ClientConfig{})
+	giveUp := func() {
+		_, _, err := client.Download(t.Context(), Call{ID: "t.file"}, io.Discard, &ReceiveOptions{MaxBytes: 2})
+		assertCode(t, CodeStream, err)
+	}
+	for range maxOpenFiles {
+		giveUp()
+	}
+	_, _, err := client.Download(t.Context(), Call{ID: "t.file"}, io.Discard, nil)
+	require.NoError(t, err)
+	_, _, err = client.Download(t.Context(), Call{ID: "t.large"}, io.Discard, &ReceiveOptions{Progress: func(int64, int64) { giveUp() }})
+	require.NoError(t, err, "a file that is being fetched stays")
+}
+
+func TestARequestThatSendsTooManyFilesSendsNone(t *testing.T) {
+	closed := make(chan struct{}, 2*maxOpenFiles)
+	_, host := session(t, providerOf(t, tool("tools.t.many", "", "", func(ctx context.Context, _ json.RawMessage) (any, error) {
+		for range maxOpenFiles + 1 {
+			if _, err := StreamFile(ctx, File{Reader: onClose{closed}, Size: 1}); err != nil {
+				return nil, err
+			}
+		}
+		return 1, nil
+	}, tools.Metadata{})), Capability)
+	_, err := NewClient(OverSession(host, 0), ClientConfig{}).Call(t.Context(), Call{ID: "t.many"})
+	assertCode(t, CodeStreamUnsupported, err)
+	assert.Len(t, closed, maxOpenFiles+1)
 }
 
 func TestAFileThatPanicsInsideASessionIsClosed(t *testing.T) {

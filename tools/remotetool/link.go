@@ -1,7 +1,9 @@
 package remotetool
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -9,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spoke-peer/spoke-go/internal/jcs"
 	"github.com/spoke-peer/spoke-go/tools"
 )
 
@@ -207,7 +210,7 @@ func (l *Link) receive(kind int, data []byte) bool {
 	e, ours, fault := parseEnvelope(data)
 	switch {
 	case !ours:
-		return false
+		return l.settleBroken(data)
 	case isAnswer(e.kind):
 		l.settle(e)
 	default:
@@ -221,10 +224,7 @@ func (l *Link) receive(kind int, data []byte) bool {
 //
 // Source: remote tool spec, sections 1 and 10.
 func (l *Link) settle(e envelope) {
-	l.mu.Lock()
-	p := l.pending[e.replyTo]
-	delete(l.pending, e.replyTo)
-	l.mu.Unlock()
+	p := l.takePending(e.replyTo)
 	if p == nil {
 		return
 	}
@@ -237,6 +237,55 @@ func (l *Link) settle(e envelope) {
 		}
 	}
 	p.answer <- got
+}
+
+func (l *Link) takePending(id string) *pending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.pending[id]
+	delete(l.pending, id)
+	return p
+}
+
+// settleBroken fails the request that a text replies to which cannot be read: it would
+// wait in vain. False for a text that is no answer as far as it can be told.
+//
+// Source: remote tool spec, sections 1 and 7.
+func (l *Link) settleBroken(text []byte) bool {
+	head := headOf(text)
+	kind, _ := textOf(head["type"])
+	if !isAnswer(kind) || !head.ownCapability() {
+		return false
+	}
+	replyTo, _ := textOf(head["replyTo"])
+	if p := l.takePending(replyTo); p != nil {
+		p.answer <- judged{done: true, err: errorf(CodeProtocol, "the answer cannot be read: %w", jcs.Check(text, maxDepth))}
+	}
+	return true
+}
+
+// headOf returns the members of an object as far as it can be read.
+func headOf(text []byte) members {
+	m := make(members)
+	if !bytes.Contains(text, []byte(`"replyTo"`)) {
+		return m
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
+		return m
+	}
+	for dec.More() {
+		name, _ := dec.Token()
+		text, ok := name.(string)
+		var value json.RawMessage
+		if !ok || dec.Decode(&value) != nil {
+			break
+		}
+		if _, twice := m[text]; !twice {
+			m[text] = value
+		}
+	}
+	return m
 }
 
 // serve answers a request on a goroutine of its own.

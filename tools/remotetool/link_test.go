@@ -144,6 +144,46 @@ func TestAnswersThatBreakTheProtocolFailTheirRequestAtOnce(t *testing.T) {
 	}
 }
 
+func TestAnAnswerThatCannotBeReadFailsItsRequestAtOnce(t *testing.T) {
+	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+	for _, c := range []struct{ name, text string }{
+		{"a payload that is too deep", `{"type":"tool.result","replyTo":%[1]q,"payload":{"result":` + deep(300) + `}}`},
+		{"a payload that is far too deep", `{"type":"tool.result","replyTo":%[1]q,"payload":{"result":` + deep(20_000) + `}}`},
+		{"a payload before its replyTo", `{"payload":{"result":` + deep(300) + `},"replyTo":%[1]q,"type":"tool.result"}`},
+		{"a name twice", `{"type":"tool.result","replyTo":%[1]q,"payload":{"a":1,"a":2}}`},
+		{"a text that is cut off", `{"type":"tool.error","replyTo":%[1]q,"payload":{"code":`},
+		{"a text with more after it", `{"type":"tool.result","replyTo":%[1]q,"payload":{}} x`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, link, peer := script(t, LinkConfig{}, ClientConfig{})
+				go func() { peer.send(c.text, peer.next().id) }()
+				started := time.Now()
+				_, _, err := client.Download(t.Context(), Call{ID: "json.echo"}, io.Discard, nil)
+				assertCode(t, CodeProtocol, err)
+				assert.ErrorContains(t, err, "the answer cannot be read")
+				assert.Zero(t, time.Since(started))
+				assert.Empty(t, link.pending)
+			})
+		})
+	}
+}
+
+func TestABrokenTextThatIsNoAnswerIsSomebodyElses(t *testing.T) {
+	got := make(chan string, 4)
+	_, _, peer := script(t, LinkConfig{Other: func(_ int, data []byte) { got <- string(data) }}, ClientConfig{})
+	for _, text := range []string{
+		`{"type":"x.result","replyTo":"a","a":`, `{"type":"tool.result","replyTo":"a","capability":"other","a":1,"a":2}`,
+		`["replyTo"`, `{"replyTo" "replyTo"`,
+	} {
+		peer.send("%s", text)
+		assert.Equal(t, text, <-got)
+	}
+	peer.send(`{"type":"tool.result","replyTo":"nobody","a":`)
+	peer.send("end")
+	assert.Equal(t, "end", <-got, "an answer that nobody waits for is dropped")
+}
+
 func TestErrorsAreReadInEveryShape(t *testing.T) {
 	for _, payload := range []string{
 		`{"code":"c","message":"m","retryable":true,"details":{"a":1}}`,

@@ -106,8 +106,10 @@ type Result struct {
 	Evidence map[string]json.RawMessage
 }
 
-// Call runs one tool. A call of a tool that the peer does not know refreshes the catalog
-// and is made once more if the tool is there now; nothing else is made twice.
+// Call runs one tool. Nothing is called twice: after [CodeNotFound] the catalog is
+// refreshed, and whether the call is made again is for the caller to decide. A tool can
+// answer with that code as well, and then it has run; the protocol does not tell the two
+// apart.
 //
 // Source: remote tool spec, sections 5 and 10.
 func (c *Client) Call(ctx context.Context, call Call) (*Result, error) {
@@ -122,19 +124,15 @@ func (c *Client) call(ctx context.Context, call Call, seen func(answer)) (*Resul
 	if err := c.allowed(ctx, call); err != nil {
 		return nil, err
 	}
-	result, err := c.callOnce(ctx, payload, seen)
-	if CodeOf(err) == CodeNotFound && c.isThere(ctx, call.ID) {
-		return c.callOnce(ctx, payload, seen)
+	got, err := c.request(ctx, TypeCall, payload, TypeResult, seen)
+	var result *Result
+	if err == nil {
+		result, err = readResult(got)
+	}
+	if CodeOf(err) == CodeNotFound {
+		_, _ = c.refresh(ctx) // the call failed already
 	}
 	return result, err
-}
-
-func (c *Client) callOnce(ctx context.Context, payload []byte, seen func(answer)) (*Result, error) {
-	got, err := c.request(ctx, TypeCall, payload, TypeResult, seen)
-	if err != nil {
-		return nil, err
-	}
-	return readResult(got)
 }
 
 // Download runs a tool that sends a file, writes the file to sink and returns once it is

@@ -250,28 +250,40 @@ func TestExecutableFalseIsHonouredWhereverItStands(t *testing.T) {
 	}
 }
 
-func TestAToolThatIsNotFoundRefreshesOnceAndIsCalledAgainIfItIsThere(t *testing.T) {
-	for _, c := range []struct {
-		there bool
-		want  []string
-	}{{true, []string{TypeCall, TypeQuery, TypeCall}}, {false, []string{TypeCall, TypeQuery}}} {
-		catalog := `{` + catalogHead + `,"tools":[]}`
-		if c.there {
-			catalog = `{` + catalogHead + `,"tools":[{"id":"a","policy":"read"}]}`
-		}
+func TestAToolThatIsNotFoundRefreshesOnceAndIsNotCalledAgain(t *testing.T) {
+	for _, catalog := range []string{`{` + catalogHead + `,"tools":[]}`, `{` + catalogHead + `,"tools":[{"id":"a","policy":"read"}]}`} {
 		tape := &taped{answers: func(kind, _ string) (string, string) {
 			if kind == TypeQuery {
 				return TypeCatalog, catalog
 			}
 			return TypeError, `{"code":"tool_not_found","message":"m"}`
 		}}
-		_, err := NewClient(tape, ClientConfig{}).Call(t.Context(), Call{ID: "a"})
+		client := NewClient(tape, ClientConfig{})
+		_, err := client.Call(t.Context(), Call{ID: "a"})
 		assertCode(t, CodeNotFound, err)
 		var kinds []string
 		for _, request := range tape.requests {
 			kinds = append(kinds, strings.Fields(request)[0])
 		}
-		assert.Equal(t, c.want, kinds)
+		assert.Equal(t, []string{TypeCall, TypeQuery}, kinds)
+		assert.Equal(t, "r", client.known().revision)
+	}
+}
+
+func TestAToolThatItselfDoesNotFindOneIsNotCalledAgain(t *testing.T) {
+	ran := 0
+	r := registryOf(t, tools.FullAccess(), jsonEcho())
+	client, _ := overProvider(t, NewProvider(r, ProviderConfig{}), ClientConfig{})
+	_, err := client.Tools(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.Register(tool("tools.t.find", "", "", func(context.Context, json.RawMessage) (any, error) {
+		ran++
+		return nil, &tools.Failure{Code: string(CodeNotFound), Message: "no such tool in the box"}
+	}, tools.Metadata{Policy: tools.PolicyWrite})))
+	for want := range 2 {
+		_, err = client.Call(t.Context(), Call{ID: "t.find"})
+		assert.Error(t, err)
+		assert.Equal(t, want+1, ran)
 	}
 }
 

@@ -161,16 +161,6 @@ func (c *Client) fetch(ctx context.Context, ids []string, have map[string]Tool) 
 	return nil
 }
 
-// isThere refreshes the catalog and reports whether the tool is in it.
-func (c *Client) isThere(ctx context.Context, id string) bool {
-	known, err := c.refresh(ctx)
-	if err != nil {
-		return false
-	}
-	_, ok := known.byID[idKey(id)]
-	return ok
-}
-
 // allowed holds a call to the ceiling, and fails where that cannot be told.
 //
 // Source: remote tool spec, section 8.

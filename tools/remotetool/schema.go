@@ -17,6 +17,7 @@ type schema struct {
 	description string
 	format      string
 	enum        []string
+	enumNull    bool // null is one of enum, which catalogs have no word for
 	items       *schema
 	properties  []property // sorted by name
 	required    []string
@@ -39,7 +40,7 @@ func schemaOf(text json.RawMessage) *schema {
 	s.readType(m["type"])
 	s.description, _ = textOf(m["description"])
 	s.format, _ = textOf(m["format"])
-	s.enum = enumOf(m)
+	s.enum, s.enumNull = enumOf(m)
 	switch s.kind {
 	case "object":
 		s.readObject(m)
@@ -92,27 +93,34 @@ func (s *schema) readObject(m members) {
 	slices.SortFunc(s.properties, func(a, b property) int { return strings.Compare(a.name, b.name) })
 }
 
-// enumOf returns the texts that a value must be one of, nil when other values can be
-// as well.
-func enumOf(m members) []string {
+// enumOf returns the texts that a value must be one of, and whether null is one as well.
+// No texts mean that any other value can be.
+func enumOf(m members) (texts []string, null bool) {
 	if text, ok := textOf(m["const"]); ok {
-		return []string{text}
+		return []string{text}, false
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(m["enum"], &list) != nil {
-		return nil
+		return nil, false
 	}
-	var texts []string
 	for _, raw := range list {
 		text, ok := textOf(raw)
 		switch {
 		case ok:
 			texts = append(texts, text)
 		case present(raw) != nil:
-			return nil
+			return nil, false
+		default:
+			null = true
 		}
 	}
-	return texts
+	return texts, null
+}
+
+// takesNull reports whether null fits.
+func (s *schema) takesNull() bool {
+	anyKind := s.kind == "" || s.kind == "null"
+	return s.nullable || anyKind && (s.enum == nil || s.enumNull)
 }
 
 // stringsOf returns the texts of a list, without its other values.

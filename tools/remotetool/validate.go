@@ -61,7 +61,7 @@ func (c *checker) add(path, code, format string, args ...any) {
 
 func (c *checker) value(s *schema, value any, path string) {
 	switch {
-	case value == nil && s.nullable, value == nil && s.kind == "" && s.enum == nil:
+	case value == nil && s.takesNull():
 		return
 	case value == nil && s.kind != "null":
 		c.add(path, issueNull, "null is not allowed")

@@ -29,16 +29,21 @@ const (
 const (
 	// maxIssues bounds a validation object.
 	maxIssues = 64
-	// maxFormatBytes is how long a text may be to be held to its format here; the
-	// tool's own schema holds longer ones to it.
+	// maxFormatBytes is how long a text may be to be held to its format here, and
+	// maxFormatted how long all of a value together. What is left out, the registry
+	// holds to its format, and knows what that can cost.
 	maxFormatBytes = 4096
+	maxFormatted   = 64 * maxFormatBytes
 )
 
 // issue is one way in which a value does not fit its schema.
 type issue struct{ path, code, message string }
 
 // checker collects issues.
-type checker struct{ issues []issue }
+type checker struct {
+	issues    []issue
+	formatted int // bytes that were held to a format
+}
 
 // check returns how the value, valid JSON, does not fit the schema.
 func (s *schema) check(raw json.RawMessage) []issue {
@@ -114,9 +119,19 @@ func (c *checker) text(s *schema, v, path string) {
 	if s.enum != nil && !slices.Contains(s.enum, v) {
 		c.add(path, issueEnum, "is none of the allowed values")
 	}
-	if s.format != "" && len(v) <= maxFormatBytes && !gojsonschema.FormatCheckers.IsFormat(s.format, v) {
+	if s.format != "" && c.affords(s.format, v) && !gojsonschema.FormatCheckers.IsFormat(s.format, v) {
 		c.add(path, issueFormat, "is not of format %s", s.format)
 	}
+}
+
+// affords reports whether a text can be held to its format here. To compile a regex can
+// cost a thousand times its length.
+func (c *checker) affords(format, text string) bool {
+	if format == "regex" || len(text) > maxFormatBytes {
+		return false
+	}
+	c.formatted += len(text)
+	return c.formatted <= maxFormatted
 }
 
 // isKind reports whether a decoded value is of a JSON type.

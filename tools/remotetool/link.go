@@ -120,7 +120,8 @@ func Open(conn Conn, cfg LinkConfig) *Link {
 	return l
 }
 
-// Close ends the link and returns at once. Requests that wait fail with [CodeClosed].
+// Close ends the link and returns at once; once Wait has returned, the peer was told if
+// it could be. Requests that wait fail with [CodeClosed].
 func (l *Link) Close() error {
 	l.end(errClosedHere)
 	return nil
@@ -151,13 +152,17 @@ const (
 
 func (l *Link) end(cause error) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.ended {
-		l.mu.Unlock()
 		return
 	}
 	l.ended = true
-	l.mu.Unlock()
+	l.running.Go(l.hangUp)
 	l.cancel(cause)
+}
+
+// hangUp says goodbye, for which it may have to wait for a write, and closes.
+func (l *Link) hangUp() {
 	if polite, ok := l.conn.(interface {
 		WriteControl(int, []byte, time.Time) error
 	}); ok {

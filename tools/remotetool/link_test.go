@@ -339,6 +339,35 @@ func TestAWriteThatIsStuckEndsTheLink(t *testing.T) {
 	})
 }
 
+// stuckConn is a WebSocket whose peer does not read: a write and a control message after
+// it wait, the latter until its deadline.
+type stuckConn struct {
+	Conn
+	closed chan struct{}
+}
+
+func (c stuckConn) ReadMessage() (int, []byte, error) { <-c.closed; return 0, nil, io.EOF }
+func (c stuckConn) WriteMessage(int, []byte) error    { <-c.closed; return io.ErrClosedPipe }
+func (c stuckConn) Close() error                      { close(c.closed); return nil }
+
+func (c stuckConn) WriteControl(_ int, _ []byte, deadline time.Time) error {
+	time.Sleep(time.Until(deadline))
+	return context.DeadlineExceeded
+}
+
+func TestCloseDoesNotWaitForAWriteThatIsStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		link := Open(stuckConn{closed: make(chan struct{})}, LinkConfig{})
+		go func() { _, _ = NewClient(link, ClientConfig{}).Call(t.Context(), Call{ID: "x"}) }()
+		synctest.Wait()
+		started := time.Now()
+		link.Close()
+		assert.Zero(t, time.Since(started))
+		assert.NoError(t, link.Wait())
+		assert.Equal(t, closeGrace, time.Since(started))
+	})
+}
+
 func TestALinksPolicyIsEnforcedWhereItIsServed(t *testing.T) {
 	a, b := connect.Pipe()
 	app := Open(OverTransport(a), LinkConfig{Provider: providerOf(t, jsonEcho(), tool("tools.t.write", "", "", echoing, tools.Metadata{Policy: tools.PolicyWrite})), MaxToolPolicy: tools.PolicyRead})

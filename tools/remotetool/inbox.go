@@ -112,9 +112,10 @@ func (b *inbox) next(t *transfer) delivery {
 	}
 }
 
-// deliver hands one binary message to its transfer, false when nobody waits for it. A
-// sink that is slow holds the link up: the protocol has no other way to slow a sender
-// down. One that stands still fails its transfer.
+// deliver hands one binary message to its transfer, false when it is no frame. A frame
+// that nobody waits for is of a file that was given up, and dropped. A sink that is slow
+// holds the link up: the protocol has no other way to slow a sender down. One that
+// stands still fails its transfer.
 func (b *inbox) deliver(message []byte) bool {
 	f, err := parseFrame(message)
 	if err != nil {
@@ -124,7 +125,7 @@ func (b *inbox) deliver(message []byte) bool {
 	t := b.transfers[f.id]
 	b.mu.Unlock()
 	if t == nil {
-		return false
+		return f.id != ""
 	}
 	d := delivery{f, err}
 	select {
@@ -145,7 +146,7 @@ func (b *inbox) deliver(message []byte) bool {
 	return true
 }
 
-// forget lets later frames of a transfer pass.
+// forget lets later frames of a transfer be dropped.
 func (b *inbox) forget(id string, t *transfer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

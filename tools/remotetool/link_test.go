@@ -294,6 +294,15 @@ func TestMessagesOfSomebodyElseAreHandedOn(t *testing.T) {
 	assert.Equal(t, `no JSON`, <-got)
 }
 
+func TestFramesThatNobodyWaitsForAreNotHandedOn(t *testing.T) {
+	got := make(chan string, 3)
+	_, _, peer := script(t, LinkConfig{Other: func(_ int, data []byte) { got <- string(data) }}, ClientConfig{})
+	peer.frame(frame{kind: frameChunk, id: vectorID, payload: []byte("abc")})
+	peer.frame(frame{kind: 9, id: vectorID})
+	peer.send(frameMagic + " of another kind")
+	assert.Equal(t, frameMagic+" of another kind", <-got)
+}
+
 func TestMoreRequestsThanTheLimitAreRefusedAndRetryable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spoke-peer/spoke-go/connect"
 	"github.com/spoke-peer/spoke-go/connect/ws"
+	"github.com/spoke-peer/spoke-go/tools"
 	"github.com/spoke-peer/spoke-go/tools/remotetool"
 )
 
@@ -81,7 +82,7 @@ func work(ctx context.Context, client *remotetool.Client, out io.Writer) error {
 		{ID: "ui.perform_action", Arguments: actionArgs{Node: "note", Action: "type", Text: "Compass found"}},
 		{ID: "ui.perform_action", Arguments: actionArgs{Node: "save", Action: "tap"}, After: &remotetool.After{}},
 		{ID: "ui.query_nodes", Arguments: queryArgs{Text: "Compass"}},
-	}, false)
+	}, tools.StopOnError)
 	if err != nil {
 		return err
 	}

@@ -187,7 +187,7 @@ func TestAHandlerThatLeavesItsGoroutineIsAnsweredAsOneThatPanics(t *testing.T) {
 		assertCode(t, CodeExecutionException, err)
 		assert.Equal(t, n+1, file.closed)
 	}
-	got, err := client.Batch(t.Context(), []Call{{ID: "t.leaves"}, {ID: "json.echo"}}, true)
+	got, err := client.Batch(t.Context(), []Call{{ID: "t.leaves"}, {ID: "json.echo"}}, tools.ContinueOnError)
 	require.NoError(t, err)
 	assertCode(t, CodeExecutionException, got.Items[0].Err)
 	assert.NotNil(t, got.Items[1].Result)
@@ -225,12 +225,12 @@ func TestAResultThatIsTooDeepToBeSentIsAFailureThatSaysSo(t *testing.T) {
 		depth = maxValueDepth
 		direct := Call{ID: "ui.get_screenshot"}
 		evident := Call{ID: "t.tap", After: &After{Include: []string{"screenshot"}}}
-		got, err := client.Batch(t.Context(), []Call{direct, evident}, true)
+		got, err := client.Batch(t.Context(), []Call{direct, evident}, tools.ContinueOnError)
 		require.NoError(t, err, name)
 		assert.True(t, got.Success)
 		assert.Contains(t, string(got.Items[1].Result.Evidence["screenshot"]), string(nested(depth)))
 		depth++
-		got, err = client.Batch(t.Context(), []Call{direct, evident}, true)
+		got, err = client.Batch(t.Context(), []Call{direct, evident}, tools.ContinueOnError)
 		require.NoError(t, err, name)
 		require.NotNil(t, got.Items[0].Err)
 		assertCode(t, CodeResultSchemaInvalid, got.Items[0].Err)

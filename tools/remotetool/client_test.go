@@ -158,7 +158,7 @@ func TestTheClientsCeilingHidesAndRefuses(t *testing.T) {
 	client, tape := overProvider(t, p, ClientConfig{MaxPolicy: tools.PolicyRead, VisualTreeID: "t.write"})
 	_, err := client.Call(t.Context(), Call{ID: "T.write"})
 	assertCode(t, CodeExecutionDenied, err)
-	_, err = client.Batch(t.Context(), []Call{{ID: "t.a"}, {ID: "t.write"}}, true)
+	_, err = client.Batch(t.Context(), []Call{{ID: "t.a"}, {ID: "t.write"}}, tools.ContinueOnError)
 	assertCode(t, CodeExecutionDenied, err)
 	_, err = client.Call(t.Context(), Call{ID: "t.a", After: &After{}})
 	assertCode(t, CodeExecutionDenied, err)
@@ -338,7 +338,7 @@ func TestDefinitionsThatNobodyAskedForAreNotKept(t *testing.T) {
 
 func TestABatchIsReadAndItsCountsAreHeldToEachOther(t *testing.T) {
 	client, _ := overProvider(t, providerOf(t, jsonEcho()), ClientConfig{})
-	got, err := client.Batch(t.Context(), []Call{{ID: "json.echo", CallID: "x", Arguments: raw(` {"a":1} `)}, {ID: "nope"}}, true)
+	got, err := client.Batch(t.Context(), []Call{{ID: "json.echo", CallID: "x", Arguments: raw(` {"a":1} `)}, {ID: "nope"}}, tools.ContinueOnError)
 	require.NoError(t, err)
 	assert.Equal(t, BatchItem{Index: 0, CallID: "x", Result: &Result{ToolID: "json.echo", Result: raw(`{"a":1}`)}}, got.Items[0])
 	assert.Equal(t, CodeNotFound, got.Items[1].Err.Code)
@@ -354,12 +354,21 @@ func TestABatchIsReadAndItsCountsAreHeldToEachOther(t *testing.T) {
 		"a result that is none":      `{"success":true,"completed":1,"requested":2,"stoppedEarly":true,"results":[1]}`,
 		"a success with a failure":   `{"success":true,"completed":1,"requested":2,"stoppedEarly":true,"results":[{"index":0,"success":false,"error":{"code":"c"}}]}`,
 	} {
-		_, err := NewClient(answering(TypeBatchResult, payload), ClientConfig{}).Batch(t.Context(), make([]Call, 2), true)
+		_, err := NewClient(answering(TypeBatchResult, payload), ClientConfig{}).Batch(t.Context(), make([]Call, 2), tools.ContinueOnError)
 		assert.Equal(t, CodeProtocol, CodeOf(err), name)
 	}
 	for _, n := range []int{0, 33} {
-		_, err := client.Batch(t.Context(), make([]Call, n), true)
+		_, err := client.Batch(t.Context(), make([]Call, n), tools.ContinueOnError)
 		assertCode(t, CodeBatchSizeInvalid, err)
+	}
+}
+
+func TestABatchSaysWhetherItGoesOnAfterAFailure(t *testing.T) {
+	client, _ := overProvider(t, providerOf(t, jsonEcho()), ClientConfig{})
+	for mode, want := range map[tools.BatchMode]int{tools.StopOnError: 1, tools.ContinueOnError: 2, tools.BatchMode(9): 1} {
+		got, err := client.Batch(t.Context(), []Call{{ID: "nope"}, {ID: "json.echo"}}, mode)
+		require.NoError(t, err)
+		assert.Len(t, got.Items, want)
 	}
 }
 

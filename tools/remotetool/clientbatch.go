@@ -29,12 +29,11 @@ type BatchItem struct {
 	Err    *Error
 }
 
-// Batch makes 1 to 32 calls, one after the other, and returns what became of each.
-// Without continueOnError the first that fails is the last. A failed call is an entry of
-// the result and no error of the batch.
+// Batch makes 1 to 32 calls, one after the other, and returns what became of each. A
+// failed call is an entry of the result and no error of the batch.
 //
 // Source: remote tool spec, section 6.
-func (c *Client) Batch(ctx context.Context, calls []Call, continueOnError bool) (*BatchResult, error) {
+func (c *Client) Batch(ctx context.Context, calls []Call, mode tools.BatchMode) (*BatchResult, error) {
 	if len(calls) < 1 || len(calls) > tools.MaxBatch {
 		return nil, errorf(CodeBatchSizeInvalid, "a batch has 1 to %d calls, not %d", tools.MaxBatch, len(calls))
 	}
@@ -52,7 +51,7 @@ func (c *Client) Batch(ctx context.Context, calls []Call, continueOnError bool) 
 		}
 		dst = append(dst, payload...)
 	}
-	dst = append(appendBool(append(dst, ']'), "continueOnError", continueOnError), '}')
+	dst = append(appendBool(append(dst, ']'), "continueOnError", mode == tools.ContinueOnError), '}')
 	got, err := c.request(ctx, TypeBatch, dst, TypeBatchResult, nil)
 	if err != nil {
 		return nil, err

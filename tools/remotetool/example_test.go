@@ -98,7 +98,7 @@ func ExampleClient_Batch() {
 	defer end()
 	batch, err := client.Batch(context.Background(), []remotetool.Call{
 		{ID: "demo.nobody"}, {ID: "demo.greet", Arguments: greeting{"Ada"}},
-	}, true)
+	}, tools.ContinueOnError)
 	fmt.Println(batch.Completed, batch.Success, batch.Items[0].Err.Code, string(batch.Items[1].Result.Result), err)
 	// Output: 2 false tool_not_found "Hello, Ada!" <nil>
 }

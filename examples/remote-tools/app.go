@@ -60,7 +60,7 @@ func (a *app) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // welcome opens the carrier on a connection.
 func (a *app) welcome(ctx context.Context, transport *ws.Transport) (guest, error) {
 	if !a.spoke {
-		return remotetool.Open(transport.Conn(), remotetool.LinkConfig{Provider: a.provider}), nil
+		return remotetool.Open(transport.Conn(), remotetool.LinkConfig{Provider: a.provider})
 	}
 	host, err := identity(hostSeed)
 	if err != nil {

@@ -25,7 +25,10 @@ func visit(ctx context.Context, o options, url string, out io.Writer) error {
 		return err
 	}
 	if !o.spoke {
-		link := remotetool.Open(transport.Conn(), remotetool.LinkConfig{})
+		link, err := remotetool.Open(transport.Conn(), remotetool.LinkConfig{})
+		if err != nil {
+			return err
+		}
 		defer link.Wait()
 		defer link.Close()
 		fmt.Fprintln(out, "carrier: plain frames")

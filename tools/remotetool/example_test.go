@@ -39,8 +39,14 @@ func newProvider() *remotetool.Provider {
 // link connects a client to the provider, in memory.
 func link() (client *remotetool.Client, end func()) {
 	a, b := connect.Pipe()
-	app := remotetool.Open(remotetool.OverTransport(a), remotetool.LinkConfig{Provider: newProvider()})
-	host := remotetool.Open(remotetool.OverTransport(b), remotetool.LinkConfig{})
+	app, err := remotetool.Open(remotetool.OverTransport(a), remotetool.LinkConfig{Provider: newProvider()})
+	if err != nil {
+		panic(err)
+	}
+	host, err := remotetool.Open(remotetool.OverTransport(b), remotetool.LinkConfig{})
+	if err != nil {
+		panic(err)
+	}
 	return remotetool.NewClient(host, remotetool.ClientConfig{}), func() {
 		host.Close()
 		host.Wait()

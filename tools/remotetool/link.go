@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"runtime/debug"
@@ -15,7 +16,8 @@ import (
 	"github.com/spoke-peer/spoke-go/tools"
 )
 
-// LinkConfig is what a link is made with. Zero fields mean the defaults.
+// LinkConfig is what a link is made with. Zero fields mean the defaults; negative ones
+// are refused.
 type LinkConfig struct {
 	// Provider answers the peer's requests. Nil offers nothing.
 	Provider *Provider
@@ -45,6 +47,25 @@ type LinkConfig struct {
 
 	// Logger gets the panics of the application's code. Nil discards them.
 	Logger *slog.Logger
+}
+
+// check reports a value that no link could work with.
+func (c *LinkConfig) check() error {
+	for _, limit := range []struct {
+		name  string
+		value int64
+	}{
+		{"MaxMessageBytes", int64(c.MaxMessageBytes)},
+		{"MaxInflatedBytes", int64(c.MaxInflatedBytes)},
+		{"MaxRequests", int64(c.MaxRequests)},
+		{"MaxTransfers", int64(c.MaxTransfers)},
+		{"WriteTimeout", int64(c.WriteTimeout)},
+	} {
+		if limit.value < 0 {
+			return fmt.Errorf("remotetool: LinkConfig.%s is negative", limit.name)
+		}
+	}
+	return nil
 }
 
 func (c *LinkConfig) setDefaults() {
@@ -107,8 +128,11 @@ type judged struct {
 var errClosedHere = errors.New("closed")
 
 // Open runs the protocol over a connection, which the link takes over. It ends when
-// either side closes.
-func Open(conn Conn, cfg LinkConfig) *Link {
+// either side closes. The error is about cfg; the connection is closed then.
+func Open(conn Conn, cfg LinkConfig) (*Link, error) {
+	if err := cfg.check(); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
 	cfg.setDefaults()
 	l := &Link{conn: conn, cfg: cfg, slot: make(chan struct{}, 1), pending: make(map[string]*pending)}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
@@ -117,7 +141,7 @@ func Open(conn Conn, cfg LinkConfig) *Link {
 		limiter.SetReadLimit(int64(cfg.MaxMessageBytes))
 	}
 	l.run(l.read)
-	return l
+	return l, nil
 }
 
 // Close ends the link and returns at once; once Wait has returned, the peer was told if

@@ -23,12 +23,20 @@ import (
 	"github.com/spoke-peer/spoke-go/tools"
 )
 
+// opened is Open of a config that is in order.
+func opened(t testing.TB, conn Conn, cfg LinkConfig) *Link {
+	t.Helper()
+	link, err := Open(conn, cfg)
+	require.NoError(t, err)
+	return link
+}
+
 // linked holds the protocol between a client and a provider, in memory.
 func linked(t testing.TB, p *Provider, host LinkConfig, cfg ClientConfig) (*Client, *Link, *Link) {
 	t.Helper()
 	a, b := connect.Pipe()
-	app := Open(OverTransport(a), LinkConfig{Provider: p})
-	peer := Open(OverTransport(b), host)
+	app := opened(t, OverTransport(a), LinkConfig{Provider: p})
+	peer := opened(t, OverTransport(b), host)
 	t.Cleanup(func() {
 		app.Close()
 		peer.Close()
@@ -47,7 +55,7 @@ type scripted struct {
 
 func script(t testing.TB, host LinkConfig, cfg ClientConfig) (*Client, *Link, *scripted) {
 	a, b := connect.Pipe()
-	link := Open(OverTransport(a), host)
+	link := opened(t, OverTransport(a), host)
 	t.Cleanup(func() {
 		link.Close()
 		b.Close()
@@ -279,6 +287,20 @@ func TestTheEndOfTheLinkFailsWhatWaits(t *testing.T) {
 	})
 }
 
+func TestANegativeLimitIsRefusedByItsName(t *testing.T) {
+	for name, cfg := range map[string]LinkConfig{
+		"MaxMessageBytes": {MaxMessageBytes: -1}, "MaxInflatedBytes": {MaxInflatedBytes: -1}, "MaxRequests": {MaxRequests: -1},
+		"MaxTransfers": {MaxTransfers: -1}, "WriteTimeout": {WriteTimeout: -1},
+	} {
+		a, b := connect.Pipe()
+		link, err := Open(OverTransport(a), cfg)
+		assert.ErrorContains(t, err, "LinkConfig."+name+" is negative")
+		assert.Nil(t, link)
+		_, err = b.Recv(t.Context())
+		assert.ErrorIs(t, err, io.EOF, "the connection is closed")
+	}
+}
+
 func TestAMessageThatIsTooLargeEndsTheLink(t *testing.T) {
 	_, link, peer := script(t, LinkConfig{MaxMessageBytes: 100}, ClientConfig{})
 	peer.send(`{"type":"x","pad":%q}`, strings.Repeat("x", 100))
@@ -366,7 +388,7 @@ func (c stuckConn) WriteControl(_ int, _ []byte, deadline time.Time) error {
 
 func TestCloseDoesNotWaitForAWriteThatIsStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		link := Open(stuckConn{closed: make(chan struct{})}, LinkConfig{})
+		link := opened(t, stuckConn{closed: make(chan struct{})}, LinkConfig{})
 		go func() { _, _ = NewClient(link, ClientConfig{}).Call(t.Context(), Call{ID: "x"}) }()
 		synctest.Wait()
 		started := time.Now()
@@ -379,8 +401,8 @@ func TestCloseDoesNotWaitForAWriteThatIsStuck(t *testing.T) {
 
 func TestALinksPolicyIsEnforcedWhereItIsServed(t *testing.T) {
 	a, b := connect.Pipe()
-	app := Open(OverTransport(a), LinkConfig{Provider: providerOf(t, jsonEcho(), tool("tools.t.write", "", "", echoing, tools.Metadata{Policy: tools.PolicyWrite})), MaxToolPolicy: tools.PolicyRead})
-	peer := Open(OverTransport(b), LinkConfig{})
+	app := opened(t, OverTransport(a), LinkConfig{Provider: providerOf(t, jsonEcho(), tool("tools.t.write", "", "", echoing, tools.Metadata{Policy: tools.PolicyWrite})), MaxToolPolicy: tools.PolicyRead})
+	peer := opened(t, OverTransport(b), LinkConfig{})
 	defer func() { app.Close(); peer.Close(); app.Wait(); peer.Wait() }()
 	client := NewClient(peer, ClientConfig{})
 	list, err := client.Tools(t.Context())
@@ -633,11 +655,11 @@ func TestAFileThatPanicsFailsItsTransferOnly(t *testing.T) {
 			closed.Store(0)
 			var log strings.Builder
 			a, b := connect.Pipe()
-			app := Open(OverTransport(a), LinkConfig{
+			app := opened(t, OverTransport(a), LinkConfig{
 				Provider: providerOf(t, jsonEcho(), sending("tools.t.file", func(json.RawMessage) File { return file })),
 				Logger:   slog.New(slog.NewTextHandler(&log, nil)),
 			})
-			host := Open(OverTransport(b), LinkConfig{})
+			host := opened(t, OverTransport(b), LinkConfig{})
 			client := NewClient(host, ClientConfig{})
 			_, _, err := client.Download(t.Context(), Call{ID: "t.file"}, io.Discard, nil)
 			assertCode(t, CodeStream, err)

@@ -22,7 +22,9 @@ func listening(t *testing.T, p *Provider) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
 		if assert.NoError(t, err) {
-			Open(conn, LinkConfig{Provider: p, MaxMessageBytes: 1 << 16}).Wait()
+			link, err := Open(conn, LinkConfig{Provider: p, MaxMessageBytes: 1 << 16})
+			assert.NoError(t, err)
+			link.Wait()
 		}
 		ended <- struct{}{}
 	}))
@@ -59,7 +61,7 @@ func TestAnswersAreTextFramesAndFilesBinaryOnesAfterThem(t *testing.T) {
 
 func TestAClientWorksOverAWebSocketAndSaysGoodbye(t *testing.T) {
 	content := bytes.Repeat([]byte("x"), 1<<20)
-	link := Open(dialed(t, listening(t, providerOf(t, jsonEcho(), sending("tools.t.file", func(json.RawMessage) File {
+	link := opened(t, dialed(t, listening(t, providerOf(t, jsonEcho(), sending("tools.t.file", func(json.RawMessage) File {
 		return File{Reader: bytes.NewReader(content), Size: 1 << 20}
 	})))), LinkConfig{})
 	client := NewClient(link, ClientConfig{})

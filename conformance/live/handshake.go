@@ -137,7 +137,7 @@ func firstRequest(ctx context.Context, s *script) (*conn, wire.Frame, error) {
 	defer cancel()
 	request, err := c.AwaitRequest(waiting)
 	if err != nil {
-		return nil, wire.Frame{}, &skipped{"the dialer invoked nothing"}
+		return nil, wire.Frame{}, &skipped{why: "the dialer invoked nothing"}
 	}
 	return c, request, nil
 }
@@ -167,7 +167,7 @@ func answering(after string, change func(wire.Object)) func(context.Context, *sc
 			return err
 		}
 		if err := c.served(waiting); closed(err) {
-			return &skipped{"the dialer hung up, which its application may do"}
+			return &skipped{why: "the dialer hung up, which its application may do"}
 		} else if err != nil {
 			return err
 		}

@@ -183,7 +183,7 @@ var errUndecided = errors.New("neither accepted nor hung up")
 func (c *conn) greetDialer(ctx context.Context, change func(*draft), session func(wire.Object), after string) (bool, error) {
 	asked, err := c.Greet(ctx)
 	if err != nil {
-		return false, &skipped{err.Error()}
+		return false, &skipped{err.Error(), true}
 	}
 	if sent, err := c.sendHello(ctx, asked.Hello.TextOf("nonce"), change); !sent {
 		return false, err

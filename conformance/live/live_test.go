@@ -278,7 +278,8 @@ func TestAPeerWithoutToolsIsJudgedByOpsThatNobodyServes(t *testing.T) {
 		report := u.run(live.Responder, "")
 		assertVerdict(t, report, "a success carries a payload", live.NotRun)
 		assertVerdict(t, report, "a sequence ahead is refused", live.Pass)
-		assert.True(t, report.OK)
+		assert.True(t, report.OK, "what does not apply to a peer is not missed")
+		assert.Zero(t, report.Missed)
 		assert.Empty(t, report.Tool)
 	})
 }
@@ -318,6 +319,54 @@ func TestARunThatIsCanceledReportsTheRestAsNotRun(t *testing.T) {
 		u.running.Wait()
 		assert.Equal(t, 1, report.Passed)
 		assert.Equal(t, len(report.Results)-1, report.NotRun)
+		assert.Equal(t, report.NotRun, report.Missed)
+		assert.False(t, report.OK, "most of it was not judged")
+	})
+}
+
+func TestARunThatMissesRulesForLackOfAConnectionIsNoSuccess(t *testing.T) {
+	for role, half := range halves {
+		t.Run(string(role), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				u := newUnderTest(t, half)
+				cfg, left := u.config(role), 2
+				cfg.Open = func(ctx context.Context) (connect.Transport, error) {
+					if left--; left < 0 {
+						return nil, errors.New("nobody there")
+					}
+					return u.open(ctx)
+				}
+				report, err := live.Run(t.Context(), cfg)
+				require.NoError(t, err)
+				u.running.Wait()
+				assert.False(t, report.OK)
+				assert.Zero(t, report.Failed)
+				assert.NotZero(t, report.Passed)
+				assert.NotZero(t, report.Missed)
+				assert.Equal(t, report.NotRun, report.Missed)
+				for _, r := range report.Results {
+					assert.Equal(t, r.Verdict == live.NotRun, r.Missed, r.Rule)
+				}
+				assert.Contains(t, textOf(t, report), fmt.Sprintf("\nno success: %d of %d rules had no connection", report.Missed, len(report.Results)))
+			})
+		})
+	}
+}
+
+func TestADialerThatHangsUpBeforeItsHelloIsNotJudged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		met := false
+		u := newUnderTest(t, func(ctx context.Context, u *underTest, inner connect.Transport) {
+			if met {
+				inner.Close()
+				return
+			}
+			met = true
+			dialer(ctx, u, inner)
+		})
+		report := u.run(live.Dialer, "protocol version 2")
+		assertVerdict(t, report, "protocol version 2", live.NotRun)
+		assert.Equal(t, 1, report.Missed)
 	})
 }
 

@@ -38,9 +38,14 @@ func (e *accepted) Error() string { return e.what }
 func acceptedf(format string, args ...any) error { return &accepted{fmt.Sprintf(format, args...)} }
 
 // skipped is the error of a check that could not judge the peer.
-type skipped struct{ why string }
+type skipped struct {
+	why    string
+	missed bool // for lack of a connection or of time, not because of what the peer is
+}
 
 func (e *skipped) Error() string { return e.why }
+
+var errEnded = &skipped{"the run ended before", true}
 
 // verdictOf turns what a check returned into a verdict.
 func (r rule) verdictOf(err error) (Verdict, string) {
@@ -60,14 +65,17 @@ func (r rule) verdictOf(err error) (Verdict, string) {
 func (s *script) judge(ctx context.Context, r rule) Result {
 	started := time.Now()
 	result := Result{Rule: r.name, Section: r.section, Stricter: r.stricter}
-	err := error(&skipped{"the run ended before"})
+	err := error(errEnded)
 	if ctx.Err() == nil {
 		err = r.check(ctx, s)
 	}
 	if ctx.Err() != nil && err != nil {
-		err = &skipped{"the run ended before"}
+		err = errEnded
 	}
 	result.Verdict, result.Detail = r.verdictOf(err)
+	if skip, ok := errors.AsType[*skipped](err); ok {
+		result.Missed = skip.missed
+	}
 	result.Milliseconds = float64(time.Since(started).Microseconds()) / 1000
 	if err != nil {
 		s.discard()

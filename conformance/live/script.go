@@ -45,7 +45,7 @@ func (t timed) Recv(ctx context.Context) ([]byte, error) {
 func (s *script) open(ctx context.Context) (*conn, error) {
 	t, err := s.Open(ctx)
 	if err != nil {
-		return nil, &skipped{fmt.Sprintf("no connection: %v", err)}
+		return nil, &skipped{fmt.Sprintf("no connection: %v", err), true}
 	}
 	c := &conn{Peer: &wire.Peer{ID: s.Identity, Remote: s.Remote, Transport: timed{t}}, script: s}
 	if s.Role == Dialer {

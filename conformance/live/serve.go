@@ -121,14 +121,14 @@ func (c *conn) served(ctx context.Context) error {
 
 func (c *conn) success(ctx context.Context) error {
 	if c.script.Tool == "" {
-		return &skipped{"no tool was negotiated"}
+		return &skipped{why: "no tool was negotiated"}
 	}
 	answer, err := c.proceed(ctx, c.honestRequest(0), "")
 	switch {
 	case err != nil:
 		return err
 	case answer.Outcome() != "success":
-		return &skipped{fmt.Sprintf("the tool answered %s to %s", answer.Outcome(), c.script.Args)}
+		return &skipped{why: fmt.Sprintf("the tool answered %s to %s", answer.Outcome(), c.script.Args)}
 	}
 	var payload map[string]json.RawMessage
 	if err := json.Unmarshal(answer.Members["payload"], &payload); err != nil || payload["result"] == nil || answer.Has("error") {
@@ -288,7 +288,7 @@ func (c *conn) sequenceByValue(ctx context.Context) error {
 
 func (c *conn) listArguments(ctx context.Context) error {
 	if c.script.Tool == "" {
-		return &skipped{"no tool was negotiated"}
+		return &skipped{why: "no tool was negotiated"}
 	}
 	answer, err := c.proceed(ctx, c.Request(c.Next, c.op(), wire.Object{"arguments": []int{1}}), "")
 	if err != nil {

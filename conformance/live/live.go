@@ -26,7 +26,8 @@ type Config struct {
 	// Role is what the peer under test is. Required.
 	Role Role
 	// Open returns the next connection with the peer under test: it dials a responder,
-	// or waits until a dialer connects. Required.
+	// or waits until a dialer connects. An error that is [context.DeadlineExceeded] says
+	// that none will come any more: it is not called again. Required.
 	Open func(ctx context.Context) (connect.Transport, error)
 	// Identity is this side's key pair, which the peer under test must allow. Required.
 	Identity *connect.Identity

@@ -353,6 +353,32 @@ func TestARunThatMissesRulesForLackOfAConnectionIsNoSuccess(t *testing.T) {
 	}
 }
 
+func TestAPeerThatWasWaitedForInVainIsNotWaitedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnderTest(t, dialer)
+		cfg, opened := u.config(live.Dialer), 0
+		cfg.Open = func(ctx context.Context) (connect.Transport, error) {
+			if opened++; opened > 1 {
+				time.Sleep(time.Minute)
+				return nil, fmt.Errorf("nobody came: %w", context.DeadlineExceeded)
+			}
+			return u.open(ctx)
+		}
+		began := time.Now()
+		report, err := live.Run(t.Context(), cfg)
+		require.NoError(t, err)
+		u.running.Wait()
+		assert.Equal(t, 2, opened)
+		assert.Less(t, time.Since(began), 2*time.Minute)
+		assert.Greater(t, report.Missed, 1)
+		for _, r := range report.Results {
+			if r.Missed {
+				assert.Contains(t, r.Detail, "nobody came", r.Rule)
+			}
+		}
+	})
+}
+
 func TestADialerThatHangsUpBeforeItsHelloIsNotJudged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		met := false

@@ -17,6 +17,7 @@ type script struct {
 	Config
 	shared *conn // a session that rules share, nil when none is open
 	met    *conn // the session of the first meeting, for rules about the handshake
+	gone   error // what ended the wait for a connection that did not come
 }
 
 // conn is one connection with the peer under test.
@@ -41,9 +42,16 @@ func (t timed) Recv(ctx context.Context) ([]byte, error) {
 	return frame, err
 }
 
-// open returns a fresh connection.
+// open returns a fresh connection. A peer that was waited for in vain is not waited for
+// again.
 func (s *script) open(ctx context.Context) (*conn, error) {
+	if s.gone != nil {
+		return nil, &skipped{fmt.Sprintf("no connection before: %v", s.gone), true}
+	}
 	t, err := s.Open(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.gone = err
+	}
 	if err != nil {
 		return nil, &skipped{fmt.Sprintf("no connection: %v", err), true}
 	}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/spoke-peer/spoke-go/conformance/live"
+	"github.com/spoke-peer/spoke-go/connect"
+)
+
+func TestAJudgeOfADialerThatStaysAwayFailsAndSaysWhy(t *testing.T) {
+	t.Parallel()
+	key, me := keyFile(t)
+	app, err := connect.GenerateIdentity()
+	require.NoError(t, err)
+	url, wait := background(t, "conformance", "--listen", "127.0.0.1:0", "--key", key, "--await", "1s", "--json")
+	ctx, stop := context.WithCancel(t.Context())
+	dialing := make(chan struct{})
+	go func() {
+		defer close(dialing)
+		_ = dialAndStay(ctx, url, app, me.PeerID())
+	}()
+	r := wait()
+	stop()
+	<-dialing
+	assert.Equal(t, statusFailed, r.status, "%s", r.stdout)
+	var report live.Report
+	require.NoError(t, json.Unmarshal([]byte(r.stdout), &report))
+	assert.False(t, report.OK)
+	assert.Zero(t, report.Failed)
+	assert.NotZero(t, report.Missed)
+	last := report.Results[len(report.Results)-1]
+	assert.True(t, last.Missed)
+	assert.Contains(t, last.Detail, "nobody connected within 1s")
+}

@@ -89,8 +89,6 @@ func replayedHello(ctx context.Context, s *script) error {
 // its own requests.
 func dialerRules() []rule {
 	return []rule{
-		greeting("a responder's hello without a peer_nonce is refused", false, func(d *draft) { delete(d.doc, "peer_nonce") }),
-		greeting("a responder's hello with another peer_nonce is refused", false, func(d *draft) { d.set("peer_nonce", newNonce()) }),
 		{"a responder's nonce is accepted once", 4, true, func(ctx context.Context, s *script) error {
 			taken, err := s.greet(ctx, func(d *draft) { d.set("nonce", s.met.agreed.Nonce) })
 			return variant{}.judge(taken, err)
@@ -109,8 +107,12 @@ func dialerRules() []rule {
 	}
 }
 
-func greeting(name string, stricter bool, change func(*draft)) rule {
-	return variant{name: name, section: 4, stricter: stricter, make: change}.rule()
+// strangeAnswerRules are the strange hellos that only a dialer can get.
+func strangeAnswerRules() []rule {
+	return rulesOf([]variant{
+		{"a responder's hello without a peer_nonce is refused", 4, false, false, func(d *draft) { delete(d.doc, "peer_nonce") }},
+		{"a responder's hello with another peer_nonce is refused", 4, false, false, func(d *draft) { d.set("peer_nonce", newNonce()) }},
+	})
 }
 
 // opening is a session envelope that a dialer must refuse.

@@ -58,20 +58,9 @@ func helloRules() []rule {
 	variants := []variant{
 		{"extensions of a hello are not signed", 4, false, true, func(d *draft) { d.change = "extensions" }},
 		{"unknown members of a manifest survive", 3, false, true, func(d *draft) { d.hostMember("unknown", wire.Object{"a": nil, "n": json.RawMessage(`1.50`)}) }},
-		{"a hello of protocol version 2 is refused", 4, false, false, func(d *draft) { d.set("protocol_version", 2) }},
-		{"a hello of protocol version 0 is refused", 4, false, false, func(d *draft) { d.set("protocol_version", 0) }},
-		{"a hello whose protocol version is a text is refused", 4, false, false, func(d *draft) { d.set("protocol_version", "1") }},
 		{"a nonce of 15 characters is refused", 4, false, false, func(d *draft) { d.set("nonce", strings.Repeat("n", 15)) }},
 		{"a nonce that is no text is refused", 4, false, false, func(d *draft) { d.set("nonce", []int{1}) }},
 		{"a nonce of 129 characters is refused", 1, true, false, func(d *draft) { d.set("nonce", strings.Repeat("n", 129)) }},
-		{"a hello signed by another key is refused", 4, false, false, func(d *draft) { d.change = "other_key" }},
-		{"a hello without a signature is refused", 4, false, false, func(d *draft) { d.change = "no_signature" }},
-		{"a hello whose signature is a number is refused", 4, false, false, func(d *draft) { d.change = "number_signature" }},
-		{"a hello with a padded signature is refused", 4, true, false, func(d *draft) { d.change = "padded_signature" }},
-		{"a hello with an unknown member is refused", 4, true, false, func(d *draft) { d.change = "unknown_member" }},
-		{"a hello of a stranger is refused", 4, false, false, beStranger},
-		{"a hello that claims another peer is refused", 4, false, false, func(d *draft) { d.set("peer_id", "12D3KooWEfrNcYnd2HAbgsfjGxqn6Dcu6NwwQF5g4TjBmGdtmLTy") }},
-		{"a hello whose manifest is a text is refused", 4, false, false, func(d *draft) { d.set("host", "host") }},
 	}
 	for _, damage := range damages(256 << 10) {
 		variants = append(variants, variant{"a frame ends the handshake: " + damage.name, 1, true, false, func(d *draft) {
@@ -81,6 +70,28 @@ func helloRules() []rule {
 			d.spoil = &damage
 		}})
 	}
+	return rulesOf(variants)
+}
+
+// strangeHelloRules are the rules about hellos that tell a dialer that another attempt
+// would be in vain: of another version, or of somebody else. It may stay away from then on.
+func strangeHelloRules() []rule {
+	return rulesOf([]variant{
+		{"a hello of protocol version 2 is refused", 4, false, false, func(d *draft) { d.set("protocol_version", 2) }},
+		{"a hello of protocol version 0 is refused", 4, false, false, func(d *draft) { d.set("protocol_version", 0) }},
+		{"a hello whose protocol version is a text is refused", 4, false, false, func(d *draft) { d.set("protocol_version", "1") }},
+		{"a hello signed by another key is refused", 4, false, false, func(d *draft) { d.change = "other_key" }},
+		{"a hello without a signature is refused", 4, false, false, func(d *draft) { d.change = "no_signature" }},
+		{"a hello whose signature is a number is refused", 4, false, false, func(d *draft) { d.change = "number_signature" }},
+		{"a hello with a padded signature is refused", 4, true, false, func(d *draft) { d.change = "padded_signature" }},
+		{"a hello with an unknown member is refused", 4, true, false, func(d *draft) { d.change = "unknown_member" }},
+		{"a hello of a stranger is refused", 4, false, false, beStranger},
+		{"a hello that claims another peer is refused", 4, false, false, func(d *draft) { d.set("peer_id", "12D3KooWEfrNcYnd2HAbgsfjGxqn6Dcu6NwwQF5g4TjBmGdtmLTy") }},
+		{"a hello whose manifest is a text is refused", 4, false, false, func(d *draft) { d.set("host", "host") }},
+	})
+}
+
+func rulesOf(variants []variant) []rule {
 	rules := make([]rule, len(variants))
 	for i, v := range variants {
 		rules[i] = v.rule()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,12 +82,12 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 }
 
 // rulesFor returns the rules in the order of the script. Those that share a session
-// come first, while the peer is known to answer.
+// come first, while the peer is known to answer, and last those after which a dialer may
+// stay away.
 func rulesFor(role Role) []rule {
-	list := serveRules()
-	list = append(list, frameRules()...)
+	list := append(serveRules(), frameRules()...)
 	if role == Responder {
-		return append(append(responderRules(), list...), helloRules()...)
+		return slices.Concat(responderRules(), list, helloRules(), strangeHelloRules())
 	}
-	return append(append(list, helloRules()...), dialerRules()...)
+	return slices.Concat(list, helloRules(), dialerRules(), strangeHelloRules(), strangeAnswerRules())
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,7 +19,7 @@ func TestAJudgeOfADialerThatStaysAwayFailsAndSaysWhy(t *testing.T) {
 	key, me := keyFile(t)
 	app, err := connect.GenerateIdentity()
 	require.NoError(t, err)
-	url, wait := background(t, "conformance", "--listen", "127.0.0.1:0", "--key", key, "--await", "1s", "--json")
+	url, wait := background(t, "conformance", "--listen", "127.0.0.1:0", "--key", key, "--await", "3s", "--json")
 	ctx, stop := context.WithCancel(t.Context())
 	dialing := make(chan struct{})
 	go func() {
@@ -35,5 +37,8 @@ func TestAJudgeOfADialerThatStaysAwayFailsAndSaysWhy(t *testing.T) {
 	assert.NotZero(t, report.Missed)
 	last := report.Results[len(report.Results)-1]
 	assert.True(t, last.Missed)
-	assert.Contains(t, last.Detail, "nobody connected within 1s")
+	assert.Contains(t, last.Detail, "nobody connected within 3s")
+	told := regexp.MustCompile(`(?m)^\d+ rules judged$`).FindAllString(r.stderr, -1)
+	assert.NotEmpty(t, told)
+	assert.Equal(t, slices.Compact(slices.Clone(told)), told, "it got no further while it waited")
 }

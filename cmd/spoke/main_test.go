@@ -199,7 +199,7 @@ func background(t *testing.T, args ...string) (url string, wait func() result) {
 		defer close(ended)
 		var stdout bytes.Buffer
 		r.status = run(t.Context(), args, &stdout, stderr)
-		r.stdout = stdout.String()
+		r.stdout, r.stderr = stdout.String(), stderr.String()
 	}()
 	url = stderr.until(addressPattern, ended)
 	require.NotEmpty(t, url, "the command ended: %s", stderr)

@@ -52,7 +52,7 @@ func (f *conformanceFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 		defer done()
-		return j.run(cmd, f)
+		return f.live.explained(j.run(cmd, f))
 	}
 	files := f.files()
 	if err := f.check(files); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/spoke-peer/spoke-go/conformance/live"
 	"github.com/spoke-peer/spoke-go/connect"
 	"github.com/spoke-peer/spoke-go/connect/ws"
+	"github.com/spoke-peer/spoke-go/manifest"
 )
 
 // liveFlags are the flags about a live peer.
@@ -84,6 +86,14 @@ func (f *liveFlags) judge(cmd *cobra.Command) (j *judge, done func(), err error)
 	return j, door.close, nil
 }
 
+// explained says of an error of the judge what only these flags know.
+func (f *liveFlags) explained(err error) error {
+	if tool, ok := errors.AsType[*live.ToolError](err); ok {
+		return usagef("--tool: %w", tool)
+	}
+	return err
+}
+
 func (f *liveFlags) config(ctx context.Context) (live.Config, error) {
 	cfg := live.Config{Remote: connect.PeerID(f.peer), Tool: f.tool, Timeout: f.timeout}
 	var err error
@@ -93,6 +103,11 @@ func (f *liveFlags) config(ctx context.Context) (live.Config, error) {
 	if f.peer != "" {
 		if _, err := connect.ParsePeerID(f.peer); err != nil {
 			return cfg, usagef("--peer: %w", err)
+		}
+	}
+	if f.tool != "" {
+		if _, _, err := manifest.ParseToolID(f.tool); err != nil {
+			return cfg, usagef("--tool: %w", err)
 		}
 	}
 	if f.args != "" {

@@ -42,3 +42,18 @@ func TestAJudgeOfADialerThatStaysAwayFailsAndSaysWhy(t *testing.T) {
 	assert.NotEmpty(t, told)
 	assert.Equal(t, slices.Compact(slices.Clone(told)), told, "it got no further while it waited")
 }
+
+func TestAJudgeRefusesAToolThatThePeerCannotBeAskedFor(t *testing.T) {
+	t.Parallel()
+	key, app := keyFile(t)
+	url, _ := toyHost(t, app)
+	for name, c := range map[string]struct{ tool, says string }{
+		"not a tool id":  {"bad", `spoke: --tool: INVALID_INPUT: "bad" is not a tool id`},
+		"not negotiated": {"tools.x.y", "spoke: --tool: live: tools.x.y was not negotiated, only spoke-baseline"},
+	} {
+		r := spokeCommand(t, "conformance", "--dial", url, "--key", key, "--timeout", "30s", "--tool", c.tool)
+		assert.Equal(t, statusUsage, r.status, name)
+		assert.Empty(t, r.stdout, name)
+		assert.Contains(t, r.stderr, c.says, name)
+	}
+}

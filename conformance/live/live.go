@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spoke-peer/spoke-go/connect"
+	"github.com/spoke-peer/spoke-go/manifest"
 )
 
 // Role is which side of the handshake the peer under test is.
@@ -38,7 +39,8 @@ type Config struct {
 	// everything it has is negotiated.
 	Manifest json.RawMessage
 	// Tool is the tool of the peer's that is invoked, and Args its arguments. Empty
-	// takes the first tool that is negotiated and arguments that fit its schema.
+	// takes the first tool that is negotiated and arguments that fit its schema. A tool
+	// that is not negotiated is a [*ToolError].
 	Tool string
 	Args json.RawMessage
 	// Timeout bounds the wait for one reaction. Zero means 3s.
@@ -49,14 +51,29 @@ type Config struct {
 	only string // plays only the rules whose names contain it
 }
 
+// ToolError is a Config.Tool that was not negotiated: an honest peer refuses to serve it,
+// so that nothing can be told from its answers.
+type ToolError struct {
+	Tool       string
+	Negotiated []string // what both manifests list
+}
+
+func (e *ToolError) Error() string {
+	return fmt.Sprintf("live: %s was not negotiated, only %s", e.Tool, strings.Join(e.Negotiated, ", "))
+}
+
 const defaultTimeout = 3 * time.Second
 
 // Run plays the script against the peer under test. The error says why no report could
-// be made: a bad Config, or a peer with which no session at all was possible. When ctx
-// ends the remaining rules are reported as not run.
+// be made: a bad Config, which also has a Tool that the peer cannot be asked for, or a peer
+// with which no session at all was possible. When ctx ends the remaining rules are reported
+// as not run.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if cfg.Open == nil || cfg.Identity == nil || (cfg.Role != Responder && cfg.Role != Dialer) {
 		return nil, errors.New("live: Config needs Role, Open and Identity")
+	}
+	if cfg.Tool != "" && !manifest.ValidToolID(cfg.Tool) {
+		return nil, fmt.Errorf("live: Config.Tool %q is no tool id", cfg.Tool)
 	}
 	if cfg.Timeout == 0 {
 		cfg.Timeout = defaultTimeout
@@ -65,6 +82,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	defer s.discard()
 	if err := s.meet(ctx); err != nil {
 		return nil, fmt.Errorf("live: no session with the peer: %w", err)
+	}
+	if negotiated := s.shared.agreed.Negotiated; cfg.Tool != "" && !slices.Contains(negotiated, cfg.Tool) {
+		return nil, &ToolError{cfg.Tool, negotiated}
 	}
 	report := &Report{Role: cfg.Role, Peer: s.Remote, Tool: s.Tool}
 	for _, r := range rulesFor(cfg.Role) {

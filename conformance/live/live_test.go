@@ -440,12 +440,32 @@ func TestADialerThatHangsUpBeforeItsHelloIsNotJudged(t *testing.T) {
 	})
 }
 
+func TestAToolThatWasNotNegotiatedIsRefused(t *testing.T) {
+	for role, half := range halves {
+		t.Run(string(role), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				u := newUnderTest(t, half)
+				cfg := u.config(role)
+				cfg.Tool = "tools.x.y"
+				_, err := live.Run(t.Context(), cfg)
+				u.running.Wait()
+				var tool *live.ToolError
+				require.ErrorAs(t, err, &tool)
+				assert.Equal(t, "tools.x.y", tool.Tool)
+				assert.Contains(t, tool.Negotiated, toyworld.RollDiceID)
+				assert.NotContains(t, err.Error(), "no session")
+			})
+		})
+	}
+}
+
 func TestAConfigThatLacksSomethingIsRefused(t *testing.T) {
 	u := newUnderTest(t, responder)
 	for name, spoil := range map[string]func(*live.Config){
 		"no role":     func(c *live.Config) { c.Role = "" },
 		"no opener":   func(c *live.Config) { c.Open = nil },
 		"no identity": func(c *live.Config) { c.Identity = nil },
+		"no tool id":  func(c *live.Config) { c.Tool = "bad" },
 	} {
 		cfg := u.config(live.Responder)
 		spoil(&cfg)

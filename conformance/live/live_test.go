@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -246,6 +247,8 @@ func TestAPeerWithoutAMemoryOfNoncesIsLenient(t *testing.T) {
 			report := u.run(role, "once")
 			assertVerdict(t, report, rule, live.Lenient)
 			assert.True(t, report.OK, "a lenient peer has not failed")
+			told := report.Results[slices.IndexFunc(report.Results, func(r live.Result) bool { return r.Verdict == live.Lenient })].Detail
+			assert.Equal(t, role == live.Dialer, strings.Contains(told, "a new process each time"), told)
 			assert.Equal(t, 1, report.Lenient)
 		})
 	}

@@ -109,7 +109,8 @@ func newReplay() *cobra.Command {
 		Short: "Verify every signature of a recorded session and sign it again",
 		Long: `replay names every envelope of a transcript and verifies its signature. Envelopes of
 peers whose keys are given are signed again, and the first byte that differs is shown.
-The exit status is 1 when a signature does not verify or a byte differs.`,
+The exit status is 1 when a signature does not verify, a byte differs, or a key belongs to
+no peer of the transcript.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}

@@ -13,12 +13,18 @@ import (
 // Replay judges every frame of a transcript: it names the envelope, verifies its
 // signature by the sender's key, and that it stands where it can stand. The keys of the
 // peers are inside their peer ids. A challenge for a capability token and its answer carry
-// no signature; of the answer the token must verify for the two peers. Envelopes of the identities are signed again and
-// compared, as canonical text without the unsigned extensions.
+// no signature; of the answer the token must verify for the two peers. Envelopes of the
+// identities are signed again and compared, as canonical text without the unsigned
+// extensions; an identity that is neither peer's is reported.
 func Replay(entries []Entry, identities ...*connect.Identity) *Report {
 	judge, report := NewJudge(identities...), &Report{}
 	for _, e := range entries {
 		report.add(judge.Next(e))
+	}
+	for _, id := range identities {
+		if peer := id.PeerID(); peer != judge.peers[FromDialer] && peer != judge.peers[FromResponder] {
+			report.Strangers = append(report.Strangers, peer)
+		}
 	}
 	report.finish()
 	return report

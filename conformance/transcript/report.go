@@ -5,13 +5,14 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/spoke-peer/spoke-go/connect"
 	"github.com/spoke-peer/spoke-go/internal/termtext"
 )
 
 // Report is what [Replay] found. It is plain data and encodes to JSON.
 type Report struct {
-	// OK: every envelope verifies but those that carry no signature, and those that
-	// were signed again match.
+	// OK: every envelope verifies but those that carry no signature, those that were
+	// signed again match, and there are no strangers.
 	OK bool `json:"ok"`
 	// Signed counts the envelopes whose signature verifies, Resigned those that were
 	// signed again, Matched those of them that gave the same bytes.
@@ -19,8 +20,11 @@ type Report struct {
 	Resigned int `json:"resigned"`
 	Matched  int `json:"matched"`
 	// Unsigned counts the frames that carry no signature and stand where they can.
-	Unsigned int    `json:"unsigned"`
-	Lines    []Line `json:"lines"`
+	Unsigned int `json:"unsigned"`
+	// Strangers are the given identities that are neither peer's: nothing was signed
+	// again with them.
+	Strangers []connect.PeerID `json:"strangers,omitempty"`
+	Lines     []Line           `json:"lines"`
 }
 
 // Line is one frame of the transcript.
@@ -66,7 +70,9 @@ func (r *Report) add(l Line) {
 	}
 }
 
-func (r *Report) finish() { r.OK = r.Signed+r.Unsigned == len(r.Lines) && r.Matched == r.Resigned }
+func (r *Report) finish() {
+	r.OK = r.Signed+r.Unsigned == len(r.Lines) && r.Matched == r.Resigned && len(r.Strangers) == 0
+}
 
 // WriteText writes the report as a table.
 func (r *Report) WriteText(w io.Writer) error {
@@ -81,6 +87,9 @@ func (r *Report) WriteText(w io.Writer) error {
 		if l.Problem != "" {
 			fmt.Fprintf(w, "\nFAIL line %d, %s of the %s: %s\n", l.N, termtext.Visible(l.Name), l.From, termtext.Visible(l.Problem))
 		}
+	}
+	for _, peer := range r.Strangers {
+		fmt.Fprintf(w, "\nFAIL the key of %s belongs to no peer of this transcript\n", peer)
 	}
 	_, err := fmt.Fprintf(w, "\n%d of %d envelopes verify; %d of %d match when signed again\n", r.Signed, len(r.Lines)-r.Unsigned, r.Matched, r.Resigned)
 	return err

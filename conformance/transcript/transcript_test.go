@@ -210,6 +210,17 @@ func TestADifferenceIsShownFromItsFirstByte(t *testing.T) {
 	assert.Contains(t, line.Problem, fmt.Sprintf("the first at %d", line.Difference.Byte))
 }
 
+func TestAKeyOfNoPeerIsReported(t *testing.T) {
+	app, host, stranger := identityOf(t, 1), identityOf(t, 2), identityOf(t, 3)
+	report := transcript.Replay(recorded(t, app, host), app, stranger)
+	assert.False(t, report.OK)
+	assert.Equal(t, []connect.PeerID{stranger.PeerID()}, report.Strangers)
+	assert.NotZero(t, report.Matched, "the other key is used")
+	var text strings.Builder
+	require.NoError(t, report.WriteText(&text))
+	assert.Contains(t, text.String(), "\nFAIL the key of "+string(stranger.PeerID())+" belongs to no peer")
+}
+
 func TestATranscriptIsReadStrictly(t *testing.T) {
 	for name, c := range map[string]struct{ text, reason string }{
 		"nothing":               {"", "no entry"},

@@ -41,6 +41,7 @@ judges that. The exit status is 1 on any failure.`,
 	f.live.register(flags)
 	cmd.MarkFlagsMutuallyExclusive("dial", "listen", "vectors")
 	cmd.MarkFlagsMutuallyExclusive("dial", "listen", "group")
+	cmd.MarkFlagsMutuallyExclusive("dial", "await")
 	return cmd
 }
 
@@ -53,6 +54,9 @@ func (f *conformanceFlags) run(cmd *cobra.Command) error {
 		}
 		defer done()
 		return f.live.explained(j.run(cmd, f))
+	}
+	if name := idle(cmd.Flags()); name != "" {
+		return usagef("--%s is about a live peer: give --dial or --listen too", name)
 	}
 	files := f.files()
 	if err := f.check(files); err != nil {

@@ -55,6 +55,16 @@ func (f *liveFlags) fill(flags *pflag.FlagSet) error {
 	return f.settings.fillOnly(flags, "key", "peer")
 }
 
+// idle is the first flag that was given and is only for a live peer, "" for none.
+func idle(flags *pflag.FlagSet) string {
+	for _, name := range []string{"peer", "key", "seed", "manifest", "tool", "args", "timeout", "await"} {
+		if flags.Changed(name) {
+			return name
+		}
+	}
+	return ""
+}
+
 func (f *liveFlags) wanted() bool { return f.dial != "" || f.listen != "" }
 
 // judge makes what meets the peer; done is for its end.

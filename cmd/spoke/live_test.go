@@ -57,3 +57,18 @@ func TestAJudgeRefusesAToolThatThePeerCannotBeAskedFor(t *testing.T) {
 		assert.Contains(t, r.stderr, c.says, name)
 	}
 }
+
+func TestAFlagThatTheJudgeWouldNotUseIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, value := range map[string]string{
+		"peer": "x", "key": "x", "seed": "x", "manifest": "x", "tool": "tools.a.b", "args": "{}", "timeout": "1s", "await": "1s",
+	} {
+		r := spokeCommand(t, "conformance", "--group", "dispatch", "--"+name, value)
+		assert.Equal(t, statusUsage, r.status, name)
+		assert.Contains(t, r.stderr, "--"+name+" is about a live peer", name)
+		assert.Empty(t, r.stdout, name)
+	}
+	r := spokeCommand(t, "conformance", "--dial", "ws://127.0.0.1:1", "--await", "1s")
+	assert.Equal(t, statusUsage, r.status)
+	assert.Contains(t, r.stderr, "none of the others can be")
+}

@@ -53,7 +53,7 @@ func (f *conformanceFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 		defer done()
-		return f.live.explained(j.run(cmd, f))
+		return f.live.explained(j.run(cmd, f), j.Identity.PeerID())
 	}
 	if name := idle(cmd.Flags()); name != "" {
 		return usagef("--%s is about a live peer: give --dial or --listen too", name)

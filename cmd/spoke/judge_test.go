@@ -26,6 +26,7 @@ func TestAJudgeThatHasNoSessionSaysWhyAsOtherCommandsDo(t *testing.T) {
 		next   string
 	}{
 		"a stranger":     {[]string{"--dial", url, "--key", strange}, 1, "--allow " + string(stranger.PeerID())},
+		"a made-up key":  {[]string{"--dial", url}, 1, `spoke keygen -o FILE.*--key FILE`},
 		"another key":    {[]string{"--dial", url, "--key", key, "--peer", string(stranger.PeerID())}, 1, "--peer " + string(host.PeerID())},
 		"nobody":         {[]string{"--dial", "ws://127.0.0.1:1"}, 3, "see that the host runs"},
 		"nobody's visit": {[]string{"--listen", "127.0.0.1:0", "--await", "1ms"}, 4, "let the dialer connect"},
@@ -36,6 +37,7 @@ func TestAJudgeThatHasNoSessionSaysWhyAsOtherCommandsDo(t *testing.T) {
 			assert.Equal(t, c.status, r.status, "%s", r.stderr)
 			assert.Empty(t, r.stdout)
 			assert.Regexp(t, `\nnext: .*`+c.next, r.stderr)
+			assert.Equal(t, name == "a stranger", strings.Contains(r.stderr, "--allow "), "a key that will not come again")
 		})
 	}
 }

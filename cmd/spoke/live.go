@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,13 +97,22 @@ func (f *liveFlags) judge(cmd *cobra.Command) (j *judge, done func(), err error)
 	return j, door.close, nil
 }
 
-// explained says of an error of the judge what only these flags know.
-func (f *liveFlags) explained(err error) error {
+// explained says of an error of the judge what only these flags know. An advice to allow
+// own, this side's peer id, is in vain when its key was made for this run.
+func (f *liveFlags) explained(err error, own connect.PeerID) error {
 	if tool, ok := errors.AsType[*live.ToolError](err); ok {
 		return usagef("--tool: %w", tool)
 	}
+	advised, ok := errors.AsType[*advisedError](err)
+	if ok && f.madeUp() && strings.Contains(advised.next, string(own)) {
+		return &advisedError{err, "the peer told nothing, as it does to peers that it does not know, and the key of this side was made for this run only; " +
+			"\"spoke keygen -o FILE\" makes one to stay: let the peer allow that one, and give it with --key FILE"}
+	}
 	return err
 }
+
+// madeUp reports whether this side's key is a new one.
+func (f *liveFlags) madeUp() bool { return f.key == "" && f.seed == "" }
 
 func (f *liveFlags) config(ctx context.Context) (live.Config, error) {
 	cfg := live.Config{Remote: connect.PeerID(f.peer), Tool: f.tool, Timeout: f.timeout}

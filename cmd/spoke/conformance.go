@@ -30,7 +30,8 @@ func newConformance() *cobra.Command {
 		Long: `Without --dial or --listen, conformance runs the embedded test vectors against this
 library, or those of a directory. With --dial it connects to a responder and judges it,
 with --listen it waits for a dialer, which must connect again each time it is left, and
-judges that. The exit status is 1 on any failure.`,
+judges that. The exit status is 1 on any failure, and when rules were not run for lack of a
+connection.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,7 +64,7 @@ func (c Command) Run(ctx context.Context, args json.RawMessage) (any, error) {
 	var stdout, stderr limited
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(args), &stdout, &stderr
-	cmd.Env = append(os.Environ(), "SPOKE_TOOL="+c.ID)
+	cmd.Env = append(environment(), "SPOKE_TOOL="+c.ID)
 	if caller, ok := spoke.CallerFromContext(ctx); ok {
 		cmd.Env = append(cmd.Env, "SPOKE_CALLER="+caller.PeerID)
 	}
@@ -80,6 +81,15 @@ func (c Command) Run(ctx context.Context, args json.RawMessage) (any, error) {
 		return nil, &tools.Failure{Code: "output_not_json", Message: "the command did not write one JSON value"}
 	}
 	return json.RawMessage(stdout.text.Bytes()), nil
+}
+
+// environment is that of this program without its own settings: what a command writes
+// goes to its caller, who may choose what it does, and a passphrase or a password in a
+// URL is not for them.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(strings.ToUpper(variable), "SPOKE_") // Windows ignores case
+	})
 }
 
 // failure says why a command did not succeed.

@@ -47,6 +47,15 @@ func TestArgumentsGoInAndTheResultComesOut(t *testing.T) {
 	assert.JSONEq(t, `["tools.a.b","somebody"]`, string(asJSON(t, result)))
 }
 
+func TestACommandDoesNotSeeTheSettings(t *testing.T) {
+	for _, name := range []string{"SPOKE_PASSPHRASE", "SPOKE_KEY", "SPOKE_URL", "SPOKE_CALLER", "spoke_passphrase", "OTHER"} {
+		t.Setenv(name, "inherited "+name)
+	}
+	result, err := run(t, t.Context(), `sh -c 'env | grep inherited | sed "s/.*/\"&\"/"'`)
+	require.NoError(t, err)
+	assert.JSONEq(t, `"OTHER=inherited OTHER"`, string(asJSON(t, result)))
+}
+
 func TestACommandThatFailsIsAFailureOfTheTool(t *testing.T) {
 	for line, want := range map[string]tools.Failure{
 		"sh -c 'echo a >&2; echo b >&2; exit 3'": {Code: "command_failed", Message: "b", Details: map[string]any{"exit_status": 3.0}},

@@ -59,10 +59,13 @@ const (
 
 // Run serves one call; it is a [spoke.ToolHandler]. With ctx ends the command and, where
 // processes have groups, what it has started. A command that fails, or whose output is
-// not JSON, is a reject; the last line of its stderr is the message.
+// not JSON, is a reject; the last line of its stderr is the message. So is one that
+// writes too much, which ends it as well.
 func (c Command) Run(ctx context.Context, args json.RawMessage) (any, error) {
-	var stdout, stderr limited
-	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
+	running, end := context.WithCancel(ctx)
+	defer end()
+	stdout, stderr := limited{full: end}, limited{full: func() {}}
+	cmd := exec.CommandContext(running, c.Args[0], c.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(args), &stdout, &stderr
 	cmd.Env = append(environment(), "SPOKE_TOOL="+c.ID)
 	if caller, ok := spoke.CallerFromContext(ctx); ok {
@@ -70,12 +73,13 @@ func (c Command) Run(ctx context.Context, args json.RawMessage) (any, error) {
 	}
 	cmd.WaitDelay = grace
 	ownGroup(cmd)
-	// Something that the command left running may keep its output open.
-	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
-		return nil, failure(ctx, err, stderr.text.String())
-	}
+	err := cmd.Run()
 	if stdout.lost {
 		return nil, &tools.Failure{Code: "output_too_large", Message: "the command wrote too much"}
+	}
+	// Something that the command left running may keep its output open.
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		return nil, failure(ctx, err, stderr.text.String())
 	}
 	if !json.Valid(stdout.text.Bytes()) {
 		return nil, &tools.Failure{Code: "output_not_json", Message: "the command did not write one JSON value"}
@@ -116,8 +120,10 @@ func complaint(stderr, otherwise string) string {
 	return strings.ToValidUTF8(last[:min(len(last), maxComplaint)], "")
 }
 
-// limited keeps the first maxOutput bytes that are written to it.
+// limited keeps the first maxOutput bytes that are written to it, and calls full when
+// there are more.
 type limited struct {
+	full func()
 	text bytes.Buffer
 	lost bool
 }
@@ -126,6 +132,9 @@ type limited struct {
 func (l *limited) Write(p []byte) (int, error) {
 	room := min(len(p), maxOutput-l.text.Len())
 	l.text.Write(p[:room])
-	l.lost = l.lost || room < len(p)
+	if room < len(p) {
+		l.lost = true
+		l.full()
+	}
 	return len(p), nil
 }

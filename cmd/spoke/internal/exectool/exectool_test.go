@@ -64,8 +64,12 @@ func TestACommandThatFailsIsAFailureOfTheTool(t *testing.T) {
 		"true":                                   {Code: "output_not_json", Message: "the command did not write one JSON value"},
 		"./no-such-program":                      {Code: "command_not_run", Message: "the command could not be run"},
 		"head -c 5000000 /dev/zero":              {Code: "output_too_large", Message: "the command wrote too much"},
+		"yes":                                    {Code: "output_too_large", Message: "the command wrote too much"},
+		"sh -c 'yes & exit 3'":                   {Code: "output_too_large", Message: "the command wrote too much"},
 	} {
-		_, err := run(t, t.Context(), line)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		_, err := run(t, ctx, line)
 		failure, ok := tools.FailureOf(err)
 		require.True(t, ok, "%s: %v", line, err)
 		assert.Equal(t, want, *failure, line)

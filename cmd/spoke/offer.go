@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spoke-peer/spoke-go/cmd/spoke/internal/exectool"
+	"github.com/spoke-peer/spoke-go/internal/termtext"
 	"github.com/spoke-peer/spoke-go/spoke"
 	"github.com/spoke-peer/spoke-go/tools"
 )
@@ -20,6 +22,7 @@ type offer struct {
 	lines   []string
 	timeout time.Duration
 	grace   time.Duration // for calls that run at the end
+	log     io.Writer     // for what the caller of a command is not told
 }
 
 const (
@@ -66,7 +69,7 @@ func (f *offer) registry(m spoke.HostCapabilityManifest, builtin spoke.ToolHandl
 		}
 	}
 	for _, line := range f.lines {
-		command, err := exectool.Parse(line)
+		command, err := f.command(line)
 		if err != nil {
 			return nil, usagef("--exec: %w", err)
 		}
@@ -87,6 +90,21 @@ func (f *offer) registry(m spoke.HostCapabilityManifest, builtin spoke.ToolHandl
 		}
 	}
 	return r, nil
+}
+
+// command reads what is offered and sees that it can be run.
+func (f *offer) command(line string) (exectool.Command, error) {
+	c, err := exectool.Parse(line)
+	if err != nil {
+		return c, err
+	}
+	if err := c.Find(); err != nil {
+		return c, fmt.Errorf("%s: %w", c.ID, err)
+	}
+	c.Failed = func(err error) {
+		fmt.Fprintf(f.log, "%s could not be run: %s\n", c.ID, termtext.Line(err.Error()))
+	}
+	return c, nil
 }
 
 func described(m spoke.HostCapabilityManifest, id string) (spoke.ToolDescriptor, bool) {

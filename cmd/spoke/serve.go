@@ -145,6 +145,7 @@ func (f *serveFlags) config(ctx context.Context, world *toyworld.World) (cfg con
 	if world != nil {
 		builtin, cfg.Ports = world.Tools(), world
 	}
+	f.offer.log = f.err
 	own, err := f.registry(base, builtin, f.note)
 	if err != nil {
 		return cfg, err

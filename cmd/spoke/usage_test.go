@@ -94,6 +94,7 @@ func TestACommandLineThatMakesNoSense(t *testing.T) {
 		"a command without a tool":             {dialing("watch", "--exec", "nonsense"), "is not tools.NAMESPACE.TOOL=COMMAND"},
 		"a tool without a command":             {dialing("watch", "--exec", "tools.a.b="), "no command"},
 		"a command with half a quote":          {dialing("watch", "--exec", `tools.a.b="x`), "tools.a.b"},
+		"a command without a program":          {dialing("watch", "--exec", "tools.a.b=no-such-program"), "not found"},
 		"a command's time that is none":        {dialing("watch", "--exec", "tools.a.b=x", "--exec-timeout", "soon"), "exec-timeout"},
 		"a watch that waits and ends at once":  {dialing("watch", "--once", "--wait"), "none of the others can be"},
 		"a batch with an id that is none":      {dialing("batch", file(`[{"id":"tools.a.b"},{"id":"nonsense"}]`)), "call 2"},

@@ -25,6 +25,9 @@ import (
 type Command struct {
 	ID   string
 	Args []string // the program and its arguments
+	// Failed, unless nil, is told why the command could not be run, which its caller is
+	// not.
+	Failed func(error)
 }
 
 // Parse reads tools.NAMESPACE.TOOL=COMMAND. The command is split into words as a shell
@@ -44,7 +47,13 @@ func Parse(text string) (Command, error) {
 	if len(words) == 0 {
 		return Command{}, fmt.Errorf("%s: no command", id)
 	}
-	return Command{id, words}, nil
+	return Command{ID: id, Args: words}, nil
+}
+
+// Find looks for the program, as [Command.Run] does.
+func (c Command) Find() error {
+	_, err := exec.LookPath(c.Args[0])
+	return err
 }
 
 const (
@@ -79,7 +88,7 @@ func (c Command) Run(ctx context.Context, args json.RawMessage) (any, error) {
 	}
 	// Something that the command left running may keep its output open.
 	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
-		return nil, failure(ctx, err, stderr.text.String())
+		return nil, c.failure(ctx, err, stderr.text.String())
 	}
 	if !json.Valid(stdout.text.Bytes()) {
 		return nil, &tools.Failure{Code: "output_not_json", Message: "the command did not write one JSON value"}
@@ -97,7 +106,7 @@ func environment() []string {
 }
 
 // failure says why a command did not succeed.
-func failure(ctx context.Context, err error, stderr string) error {
+func (c Command) failure(ctx context.Context, err error, stderr string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -106,6 +115,9 @@ func failure(ctx context.Context, err error, stderr string) error {
 			Code: "command_failed", Message: complaint(stderr, exit.Error()),
 			Details: map[string]any{"exit_status": float64(exit.ExitCode())},
 		}
+	}
+	if c.Failed != nil {
+		c.Failed(err)
 	}
 	return &tools.Failure{Code: "command_not_run", Message: "the command could not be run"}
 }

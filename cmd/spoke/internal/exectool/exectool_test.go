@@ -3,6 +3,7 @@ package exectool_test
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"testing"
 	"time"
 
@@ -74,6 +75,20 @@ func TestACommandThatFailsIsAFailureOfTheTool(t *testing.T) {
 		require.True(t, ok, "%s: %v", line, err)
 		assert.Equal(t, want, *failure, line)
 	}
+}
+
+func TestWhyACommandCouldNotBeRunIsTold(t *testing.T) {
+	c, err := exectool.Parse("tools.a.b=./no-such-program")
+	require.NoError(t, err)
+	require.ErrorIs(t, c.Find(), os.ErrNotExist)
+	var told error
+	c.Failed = func(err error) { told = err }
+	_, err = c.Run(t.Context(), nil)
+	require.ErrorIs(t, told, os.ErrNotExist)
+	assert.NotContains(t, err.Error(), "no-such-program")
+	c, err = exectool.Parse("tools.a.b=sh")
+	require.NoError(t, err)
+	assert.NoError(t, c.Find())
 }
 
 func TestACommandEndsWithItsContext(t *testing.T) {

@@ -14,9 +14,34 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second interrupt ends the program
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	ctx, interrupt := context.WithCancel(context.Background())
+	running := newCommands()
+	go obey(signals(), interrupt, running)
+	os.Exit(run(withCommands(ctx, running), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// signals are those that end the program.
+func signals() chan os.Signal {
+	come := make(chan os.Signal, 2)
+	signal.Notify(come, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		signal.Notify(come, syscall.SIGHUP)
+	}
+	return come
+}
+
+// obey interrupts the work at the first signal and ends the program at the second, or
+// when its terminal is gone: with the commands that run, which are in groups that no
+// signal of a terminal reaches. A third one does not wait for them.
+func obey(come chan os.Signal, interrupt func(), running *commands) {
+	if <-come != syscall.SIGHUP {
+		interrupt()
+		<-come
+	}
+	signal.Stop(come)
+	running.kill()
+	explain(os.Stderr, &interruptedError{})
+	os.Exit(statusInterrupted)
 }
 
 // run runs one command line and returns its exit status.

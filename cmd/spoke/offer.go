@@ -23,6 +23,7 @@ type offer struct {
 	timeout time.Duration
 	grace   time.Duration // for calls that run at the end
 	log     io.Writer     // for what the caller of a command is not told
+	running *commands
 }
 
 const (
@@ -35,6 +36,9 @@ func (f *offer) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.timeout, "exec-timeout", defaultExecTimeout, "how long a command may run")
 	flags.DurationVar(&f.grace, "grace", defaultGrace, "how long calls may go on after an interrupt")
 }
+
+// begin is before registry.
+func (f *offer) begin(ctx context.Context, log io.Writer) { f.running, f.log = commandsOf(ctx), log }
 
 // patience says what is waited for at the end.
 func (f *offer) patience() string {
@@ -77,7 +81,7 @@ func (f *offer) registry(m spoke.HostCapabilityManifest, builtin spoke.ToolHandl
 		if !ok {
 			d = descriptorOf(command.ID, "Runs "+command.Args[0]+".")
 		}
-		served[command.ID] = tools.Raw(d, command.Run).With(tools.Metadata{Timeout: f.timeout})
+		served[command.ID] = tools.Raw(d, f.running.counted(command.Run)).With(tools.Metadata{Timeout: f.timeout})
 	}
 	for _, d := range m.Tools {
 		if served[d.CapabilityID] == nil {

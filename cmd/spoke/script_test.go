@@ -48,6 +48,7 @@ func (m leakChecked) Run() int {
 //	background NAME PATTERN PROGRAM ARG...  runs until it prints what matches
 //	see NAME PATTERN                        waits until it has printed that
 //	interrupt NAME                          does so and goes on
+//	hangup NAME                             does as a terminal that ends, and goes on
 //	await NAME [STATUS]                     waits for its end; NAME.out and NAME.err are left
 //	halt NAME [STATUS]                      interrupts it and waits
 //	status N PROGRAM ARG...                 runs to the end and wants an exit status
@@ -57,7 +58,7 @@ func TestScripts(t *testing.T) {
 		Setup: setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"start": start, "background": inBackground, "see": see,
-			"interrupt": interrupt, "halt": halt, "await": await, "status": status,
+			"interrupt": interrupt, "hangup": hangup, "halt": halt, "await": await, "status": status,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -159,6 +160,10 @@ func programs(ts *testscript.TestScript) map[string]*program {
 
 func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(programs(ts)[args[0]].cmd.Process.Signal(syscall.SIGTERM))
+}
+
+func hangup(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(programs(ts)[args[0]].cmd.Process.Signal(syscall.SIGHUP))
 }
 
 func halt(ts *testscript.TestScript, neg bool, args []string) {

@@ -41,7 +41,8 @@ SPOKE_TOOL and SPOKE_CALLER, the peer id of the caller; a status other than 0 is
 with the last line of its stderr. A tool that the manifest describes is offered so.
 
 An interrupt ends it: nothing new is accepted, and calls that run have --grace to finish.
-The exit status is 4 if some did not, else 0. A second interrupt ends it at once.`,
+The exit status is 4 if some did not, else 0. A second interrupt, or the end of its terminal, ends it at once, with the calls that
+run and status 130.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.of(cmd)
@@ -145,7 +146,7 @@ func (f *serveFlags) config(ctx context.Context, world *toyworld.World) (cfg con
 	if world != nil {
 		builtin, cfg.Ports = world.Tools(), world
 	}
-	f.offer.log = f.err
+	f.offer.begin(ctx, f.err)
 	own, err := f.registry(base, builtin, f.note)
 	if err != nil {
 		return cfg, err

@@ -39,7 +39,8 @@ When the session is lost it dials again, with growing delays, until it is interr
 has shown --calls calls. It gives up, with status 1, when another attempt would be in vain:
 the peer speaks another version or has another key, or it hangs up time after time. The
 first attempt has to succeed unless --wait is given, and with --once so has the only one.
-Calls that run when it ends have --grace to finish.`,
+Calls that run when it ends have --grace to finish. A second interrupt, or the end of its
+terminal, ends it at once, with them and status 130.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := l.beginAlone(cmd, args); err != nil {

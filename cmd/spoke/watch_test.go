@@ -23,6 +23,7 @@ func TestNoMoreCallsAreLetThroughThanWereAskedFor(t *testing.T) {
 	for most, want := range map[int]int{0: 3, 1: 1, 2: 2} {
 		noted := 0
 		offered := &offer{lines: []string{"tools.a.b=cat"}, timeout: defaultExecTimeout}
+		offered.begin(t.Context(), io.Discard)
 		own, err := offered.registry(baseManifest("x", "a"), nil, func(call) { noted++ }, atMost(most))
 		require.NoError(t, err)
 		handler, ok := own.ToolHandler("tools.a.b")

@@ -40,7 +40,7 @@ func (w *watcher) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.flags.log = w.err
+	w.flags.begin(ctx, w.err)
 	own, err := w.flags.registry(base, nil, w.note, atMost(w.flags.most), announcing(w.announce))
 	if err != nil {
 		return err

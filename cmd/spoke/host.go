@@ -76,10 +76,15 @@ func (h *host) drain() error {
 			late = h.offer.tooLate(err)
 		}
 	}
+	h.offer.ending.Store(true)
 	h.server.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	return errors.Join(late, h.server.Shutdown(ctx))
+	err := h.server.Shutdown(ctx)
+	if late == nil {
+		late = h.offer.hasCut()
+	}
+	return errors.Join(late, err)
 }
 
 // admit counts a visit in, unless serve is over.

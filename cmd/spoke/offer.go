@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -24,6 +25,8 @@ type offer struct {
 	grace   time.Duration // for calls that run at the end
 	log     io.Writer     // for what the caller of a command is not told
 	running *commands
+	ending  atomic.Bool // what ends now is ended by this side
+	cut     atomic.Bool // a call was, or more
 }
 
 const (
@@ -50,6 +53,14 @@ func (f *offer) tooLate(err error) error {
 	return fmt.Errorf("calls did not finish within %v and were ended: %w", f.grace, err)
 }
 
+// hasCut is the error of a side that has ended its sessions at once: nil if no call ran.
+func (f *offer) hasCut() error {
+	if !f.cut.Load() {
+		return nil
+	}
+	return f.tooLate(context.DeadlineExceeded)
+}
+
 // call is what is said about one call of a tool of ours.
 type call struct {
 	Time   time.Time       `json:"time"`
@@ -65,7 +76,7 @@ type call struct {
 // with it; note is told of each call that gates let through. A tool of m that nothing
 // serves is an error.
 func (f *offer) registry(m spoke.HostCapabilityManifest, builtin spoke.ToolHandlers, note func(call), gates ...tools.Middleware) (*tools.Registry, error) {
-	r := tools.NewRegistry(tools.Config{Guard: tools.FullAccess(), Middleware: append(gates, noting(note))})
+	r := tools.NewRegistry(tools.Config{Guard: tools.FullAccess(), Middleware: append(gates, f.noting(note))})
 	served := make(map[string]*tools.Tool)
 	for id, handler := range builtin {
 		if d, ok := described(m, id); ok {
@@ -138,12 +149,15 @@ func announcing(announce func(call)) tools.Middleware {
 	}
 }
 
-// noting tells note of each call when it is over.
-func noting(note func(call)) tools.Middleware {
+// noting tells note of each call when it is over, and sees which are cut off.
+func (f *offer) noting(note func(call)) tools.Middleware {
 	return func(next tools.CallFunc) tools.CallFunc {
 		return func(ctx context.Context, in *tools.Invocation) (json.RawMessage, error) {
 			started, c := time.Now(), callOf(ctx, in)
 			result, err := next(ctx, in)
+			if ctx.Err() != nil && f.ending.Load() {
+				f.cut.Store(true)
+			}
 			c.Result, c.MS = result, float64(time.Since(started).Microseconds())/1000
 			if err != nil {
 				c.Error = err.Error()

@@ -158,8 +158,12 @@ func (w *watcher) finish() {
 	w.closing.Store(true)
 	defer w.stop()
 	session := w.redialer.Session()
-	if session == nil || w.flags.grace <= 0 {
+	if session == nil {
 		return
+	}
+	if w.flags.grace <= 0 {
+		w.flags.ending.Store(true)
+		return // verdict knows what that cut off
 	}
 	done := slow(w.err, w.flags.patience())
 	defer done()
@@ -174,6 +178,9 @@ func (w *watcher) finish() {
 func (w *watcher) verdict(err error) error {
 	if err != nil {
 		return w.advise(err, w.dialed, w.who())
+	}
+	if w.late == nil {
+		w.late = w.flags.hasCut()
 	}
 	return errors.Join(w.result, w.late)
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,16 +78,28 @@ func isURL(text string) bool {
 	return strings.HasPrefix(text, "ws://") || strings.HasPrefix(text, "wss://")
 }
 
-// checkURL judges the form of a peer's URL.
+// checkURL judges the form of a peer's URL. Its errors show no password.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(text, "@"):
+		return errors.New("cannot parse the URL of the peer") // any part of it may be the password
+	case err != nil:
 		return err
-	}
-	if !isURL(text) || u.Host == "" {
-		return fmt.Errorf("%q is no URL of a peer, ws://HOST:PORT or wss://HOST", text)
+	case !isURL(text) || u.Host == "":
+		return fmt.Errorf("%q is no URL of a peer, ws://HOST:PORT or wss://HOST", u.Redacted())
+	case u.User != nil:
+		return fmt.Errorf("%q has a user in it, with which no WebSocket can be opened: leave out what stands before the @", u.Redacted())
+	case !isPort(u.Port()):
+		return fmt.Errorf("%q has no port from 1 to 65535", text)
 	}
 	return nil
+}
+
+// isPort reports whether a URL may have the port; "" is the one of its scheme.
+func isPort(text string) bool {
+	port, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || err == nil && port > 0
 }
 
 // open connects. Wants are tools of the peer's that this side will call; a tool can be
@@ -128,7 +141,7 @@ func (l *link) frames() func(wiretap.Frame) {
 }
 
 func (l *link) dialConfig(ctx context.Context, own *tools.Registry, wants []string) (cfg connect.DialConfig, err error) {
-	if l.url == "" || !isURL(l.url) {
+	if l.url == "" {
 		return cfg, usagef("no URL of a peer: give ws://HOST:PORT or wss://HOST, --url, SPOKE_URL or a profile")
 	}
 	if err := checkURL(l.url); err != nil {

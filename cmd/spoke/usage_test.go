@@ -39,6 +39,13 @@ func TestACommandLineThatMakesNoSense(t *testing.T) {
 		"a measured tool's arguments":          {dialing("bench", "--args", "{"), "--args"},
 		"something else to measure":            {line("bench", "x"), "is not a URL"},
 		"a URL of another kind":                {append(dialing("ping"), "http://127.0.0.1:1"), "is not a URL"},
+		"a URL with a password":                {append(dialing("ping"), "ws://me:secret@127.0.0.1:1"), "ws://me:xxxxx@127.0.0.1:1"},
+		"a URL of a user":                      {append(dialing("connect"), "--url", "wss://me@127.0.0.1:1"), "has a user"},
+		"a password in what is no URL":         {append(dialing("ping"), "--url", "ws://me:secret/@[::"), "cannot parse"},
+		"a password in a URL of another kind":  {append(dialing("ping"), "--url", "http://me:secret@127.0.0.1:1"), "http://me:xxxxx@127.0.0.1:1"},
+		"a port that is too high":              {append(dialing("ping"), "ws://127.0.0.1:99999"), "no port from 1 to 65535"},
+		"a port that nobody has":               {append(dialing("watch", "--wait"), "ws://127.0.0.1:0"), "no port from 1 to 65535"},
+		"a judged peer's port":                 {line("conformance", "--dial", "ws://127.0.0.1:99999"), "no port from 1 to 65535"},
 		"a URL of another kind as a flag":      {append(dialing("ping"), "--url", "http://127.0.0.1:1"), "no URL of a peer"},
 		"a peer id that is none":               {append(dialing("ping"), "--peer", "12D3KooWnobody"), "--peer"},
 		"a key file that is not there":         {append(dialing("ping"), "--key", "missing.key"), "missing.key"},
@@ -111,6 +118,7 @@ func TestACommandLineThatMakesNoSense(t *testing.T) {
 			assert.Equal(t, statusUsage, r.status)
 			assert.Empty(t, r.stdout)
 			assert.Contains(t, r.stderr, c.says)
+			assert.NotContains(t, r.stderr, "secret")
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spoke-peer/spoke-go/connect"
 	"github.com/spoke-peer/spoke-go/internal/bench"
+	"github.com/spoke-peer/spoke-go/manifest"
 )
 
 // benchFlags are the flags of spoke bench.
@@ -62,6 +63,11 @@ func (f *benchFlags) run(cmd *cobra.Command, args []string) error {
 	f.of(cmd)
 	if f.load.N < 1 || f.load.InFlight < 1 || f.size < 0 {
 		return usagef("-n and -c are at least 1, --size at least 0")
+	}
+	if f.tool != "" {
+		if _, _, err := manifest.ParseToolID(f.tool); err != nil {
+			return usagef("--tool: %w", err)
+		}
 	}
 	if f.over != overWebSocket && f.over != overPipe {
 		return usagef("--transport is ws or pipe, not %q", f.over)

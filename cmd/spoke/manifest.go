@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -54,6 +55,9 @@ func newManifestInit() *cobra.Command {
 // firstManifest returns a manifest without problems that describes the tools.
 func firstManifest(hostID string, ids []string) (spoke.HostCapabilityManifest, error) {
 	m := baseManifest(hostID)
+	if !utf8.ValidString(hostID) {
+		return m, usagef("--host-id: %q is not UTF-8", hostID)
+	}
 	if len(ids) == 0 {
 		m.Namespaces = []string{"my_peer"} // a peer owns at least one
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,9 @@ it is {}. "-" reads the payload from stdin, "@FILE" from a file.`,
 			}
 			if len(args) < 1 || len(args) > 2 {
 				return usagef("give an op and its payload")
+			}
+			if !utf8.ValidString(args[0]) {
+				return usagef("the op %q is not UTF-8", args[0])
 			}
 			payload, err := payloadOf(cmd, args[1:])
 			if err != nil {

@@ -4,10 +4,12 @@ package toolflags
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 
@@ -216,6 +218,9 @@ func (m *member) String() string { return string(m.value()) }
 // Set implements [pflag.Value]. A flag of an array is given once for each item, or once
 // with a JSON array.
 func (m *member) Set(text string) error {
+	if !utf8.ValidString(text) {
+		return errors.New("must be UTF-8") // JSON would have other characters in its place
+	}
 	if m.kind() == "array" {
 		return m.add(text)
 	}

@@ -68,6 +68,7 @@ func TestFlagsBecomeTheArgumentsTheyName(t *testing.T) {
 func TestValuesOfAnotherTypeAreRefused(t *testing.T) {
 	for _, args := range [][]string{
 		{"--n", "three"}, {"--n", `"3"`}, {"--n", ""}, {"--loud=7"}, {"--where", "[]"}, {"--where", "{"}, {"--url", "x"}, {"--made-up", "x"},
+		{"--text", "caf\xe9"}, {"--odd", "\"caf\xe9\""}, {"--mode", "\xff"}, {"--tags", "\xe9"}, {"--where", "{\"\xe9\":1}"},
 	} {
 		assert.Error(t, flags().Flags.Parse(args), "%v", args)
 	}

@@ -24,6 +24,9 @@ with --encrypt the terminal is asked for a passphrase if it is not set.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.of(cmd)
+			if path == "" && cmd.Flags().Changed("output") {
+				return usagef("-o: no file is named; without -o the key goes to stdout")
+			}
 			secret, err := newPassphrase(cmd.Context(), encrypt)
 			if err != nil {
 				return err

@@ -57,6 +57,7 @@ func TestACommandLineThatMakesNoSense(t *testing.T) {
 		"arguments that are not there":         {dialing("port", "knowledge.get", "@missing.json"), "missing.json"},
 		"a manifest that is not there":         {line("manifest", "check", "missing.json"), "missing.json"},
 		"a manifest over a file":               {line("manifest", "init", empty), "exists"},
+		"a key in a file without a name":       {line("keygen", "-o", ""), "no file is named"},
 		"a key over a file":                    {line("keygen", "-o", key), "exists"},
 		"a world that cannot be opened":        {line("serve", "--key", key, "--ports", "sqlite:/nonexistent/x.db"), "--ports"},
 		"an address to listen on that is none": {line("serve", "--key", key, "--listen", "nowhere"), "--listen"},

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,13 +40,13 @@ a peer id, or the text itself: a peer id, 64 hex digits of a public key, or an
 // peerOf finds the peer that a file or a text names.
 func peerOf(ctx context.Context, stdin io.Reader, arg string) (connect.PeerID, error) {
 	if arg == "-" {
-		text, err := io.ReadAll(stdin)
+		text, err := readInput(stdin, arg)
 		if err != nil {
 			return "", err
 		}
 		return parsePeer(ctx, arg, text)
 	}
-	text, err := os.ReadFile(arg)
+	text, err := readFile(arg)
 	switch {
 	case err == nil:
 		return parsePeer(ctx, arg, text)

@@ -37,12 +37,37 @@ func (s *stdin) Read(p []byte) (int, error) {
 	}
 }
 
+// maxInput bounds what is read of a file or of stdin, in MiB: several times what a frame
+// can hold.
+const maxInput = 16
+
 // readInput reads a file, or stdin for "-".
 func readInput(stdin io.Reader, name string) ([]byte, error) {
 	if name == "-" {
-		return io.ReadAll(stdin)
+		return readBounded(stdin, "stdin")
 	}
-	return os.ReadFile(name)
+	return readFile(name)
+}
+
+// readFile reads a file that may turn out to have no end.
+func readFile(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readBounded(file, path)
+}
+
+func readBounded(r io.Reader, name string) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxInput<<20+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxInput<<20 {
+		return nil, usagef("%s: more than %d MiB, which is too much for what this has to be", name, maxInput)
+	}
+	return text, nil
 }
 
 // readDocument returns the JSON that an argument means: the text itself, "-" for stdin,

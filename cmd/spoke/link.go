@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -173,7 +172,7 @@ func (l *link) dialConfig(ctx context.Context, own *tools.Registry, wants []stri
 // identity is the key of this side.
 func (l *link) identity(ctx context.Context) (*connect.Identity, error) {
 	if l.unattended {
-		return connect.LoadIdentity(l.key, passphrase())
+		return readKey(l.key, passphrase())
 	}
 	return loadKey(ctx, l.key)
 }
@@ -198,7 +197,7 @@ func (l *link) ownManifest(own *tools.Registry, wants []string) (spoke.HostCapab
 
 // loadManifest reads a manifest that must have no problem.
 func loadManifest(path string) (m spoke.HostCapabilityManifest, err error) {
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if err != nil {
 		return m, &usageError{err}
 	}

@@ -26,12 +26,25 @@ func passphrase() []byte {
 // loadKey reads a private key file that a setting names.
 func loadKey(ctx context.Context, path string) (*connect.Identity, error) {
 	id, err := unlocked(ctx, path, func(passphrase []byte) (*connect.Identity, error) {
-		return connect.LoadIdentity(path, passphrase)
+		return readKey(path, passphrase)
 	})
 	if err != nil && ctx.Err() == nil {
 		return nil, &usageError{err}
 	}
 	return id, err
+}
+
+// readKey reads a private key file.
+func readKey(path string, passphrase []byte) (*connect.Identity, error) {
+	text, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	id, err := connect.ParseIdentity(text, passphrase)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return id, nil
 }
 
 // unlocked reads a key, and asks for its passphrase if nobody set it and there is a

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -189,9 +190,13 @@ func (f *serveFlags) allowed() (list []connect.PeerID, err error) {
 		list = append(list, peer)
 	}
 	for _, path := range f.allowFiles {
-		peers, err := connect.LoadAllowlist(path)
+		text, err := readFile(path)
 		if err != nil {
 			return nil, usagef("--allow-file: %w", err)
+		}
+		peers, err := connect.ParseAllowlist(bytes.NewReader(text))
+		if err != nil {
+			return nil, usagef("--allow-file: %s: %w", path, err)
 		}
 		list = append(list, peers...)
 	}

@@ -88,7 +88,7 @@ func (s *settings) read() (path string, values map[string]string, err error) {
 		}
 		path = filepath.Join(dir, "spoke", "profiles.json")
 	}
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) && s.config == "" && s.profile == "" {
 		return path, nil, nil
 	}

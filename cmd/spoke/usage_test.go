@@ -22,6 +22,8 @@ func TestACommandLineThatMakesNoSense(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
+	big := file("")
+	require.NoError(t, os.Truncate(big, maxInput<<20+1))
 	line := func(words ...string) []string { return words }
 	dialing := func(words ...string) []string { return append(words, peer...) }
 	for name, c := range map[string]struct {
@@ -111,6 +113,14 @@ func TestACommandLineThatMakesNoSense(t *testing.T) {
 		"a batch with an id that is none":      {dialing("batch", file(`[{"id":"tools.a.b"},{"id":"nonsense"}]`)), "call 2"},
 		"a batch with more behind it":          {dialing("batch", file(`[{"id":"tools.a.b"}] x`)), "JSON"},
 		"a batch with a member twice":          {dialing("batch", file(`[{"id":"tools.a.b","args":{"n":1,"n":2}}]`)), "JSON"},
+		"a peer as large as no file of it":     {line("id", big), "more than 16 MiB"},
+		"a manifest without an end":            {line("manifest", "check", big), "more than 16 MiB"},
+		"a manifest of one's own without end":  {append(dialing("ping"), "--manifest", big), "more than 16 MiB"},
+		"a key without an end":                 {append(dialing("ping"), "--key", big), "more than 16 MiB"},
+		"a batch without an end":               {dialing("batch", big), "more than 16 MiB"},
+		"a payload without an end":             {dialing("port", "knowledge.get", "@"+big), "more than 16 MiB"},
+		"profiles without an end":              {dialing("ping", "--config", big), "more than 16 MiB"},
+		"allowed peers without an end":         {line("serve", "--key", key, "--allow-file", big), "more than 16 MiB"},
 		"no time to wait":                      {dialing("ping", "--timeout", "0s"), "--timeout"},
 		"less than no time":                    {dialing("tools", "--timeout=-1s"), "--timeout"},
 		"a call's arguments that are no JSON":  {dialing("call", "tools.a.b", "{"), "not JSON"},

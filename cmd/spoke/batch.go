@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -21,7 +21,8 @@ func newBatch(l *link) *cobra.Command {
 		Short: "Make the calls of a file, one after the other",
 		Long: `batch makes 1 to 32 calls over one session. FILE holds a JSON array of
 {"id": TOOL, "args": OBJECT}; "-" is stdin. It stops at the first call that fails unless
---continue is given. The exit status is 1 if one failed.`,
+--continue is given. The exit status is that of the last call that failed, as "spoke call"
+has it: 1 if the peer refused it.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := l.begin(cmd, args)
@@ -47,32 +48,45 @@ func newBatch(l *link) *cobra.Command {
 }
 
 func parseBatch(text []byte) ([]tools.BatchCall, error) {
-	var list []struct {
-		ID   string          `json:"id"`
-		Args json.RawMessage `json:"args"`
-	}
 	if _, err := connect.Canonicalize(text); err != nil {
 		return nil, err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&list); err != nil {
-		return nil, err
+	var list []json.RawMessage
+	if json.Unmarshal(text, &list) != nil || list == nil {
+		return nil, errors.New("a batch is an array of {\"id\": TOOL, \"args\": OBJECT}")
 	}
 	if len(list) == 0 || len(list) > tools.MaxBatch {
 		return nil, fmt.Errorf("a batch has 1 to %d calls, this one has %d", tools.MaxBatch, len(list))
 	}
 	calls := make([]tools.BatchCall, len(list))
 	for i, call := range list {
-		if _, _, err := manifest.ParseToolID(call.ID); err != nil {
-			return nil, fmt.Errorf("call %d: %w", i+1, err)
-		}
-		calls[i].ID = call.ID
-		if call.Args != nil {
-			calls[i].Args = call.Args
+		var err error
+		if calls[i], err = parseBatchCall(call, fmt.Sprintf("call %d", i+1)); err != nil {
+			return nil, err
 		}
 	}
 	return calls, nil
+}
+
+// parseBatchCall reads one call, what says which.
+func parseBatchCall(text json.RawMessage, what string) (c tools.BatchCall, err error) {
+	call, err := members(text, what, "id", "args")
+	if err != nil {
+		return c, err
+	}
+	if c.ID, err = stringOf(call["id"], `"id" of `+what); err != nil {
+		return c, err
+	}
+	if _, _, err := manifest.ParseToolID(c.ID); err != nil {
+		return c, fmt.Errorf("%s: %w", what, err)
+	}
+	if args := call["args"]; args != nil {
+		if _, err := members(args, `"args" of `+what); err != nil {
+			return c, err
+		}
+		c.Args = args
+	}
+	return c, nil
 }
 
 func (l *link) batch(cmd *cobra.Command, calls []tools.BatchCall, proceed bool) error {

@@ -3,8 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spoke-peer/spoke-go/connect"
@@ -68,6 +72,33 @@ func readBounded(r io.Reader, name string) ([]byte, error) {
 		return nil, usagef("%s: more than %d MiB, which is too much for what this has to be", name, maxInput)
 	}
 	return text, nil
+}
+
+// members returns the members of a JSON object that somebody wrote, what says which; it
+// may have any when none is known.
+func members(text json.RawMessage, what string, known ...string) (map[string]json.RawMessage, error) {
+	var object map[string]json.RawMessage
+	err := json.Unmarshal(text, &object)
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return nil, fmt.Errorf("not JSON: %w", err)
+	}
+	if err != nil || object == nil {
+		return nil, fmt.Errorf("%s is not an object", what)
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if len(known) > 0 && !slices.Contains(known, name) {
+			return nil, fmt.Errorf("%s has no %q, only %s", what, name, strings.Join(known, ", "))
+		}
+	}
+	return object, nil
+}
+
+// stringOf returns a member that is a string, what says which; "" when it is left out.
+func stringOf(text json.RawMessage, what string) (value string, err error) {
+	if text != nil && (json.Unmarshal(text, &value) != nil || text[0] != '"') {
+		return "", fmt.Errorf("%s is not a string", what)
+	}
+	return value, nil
 }
 
 // readDocument returns the JSON that an argument means: the text itself, "-" for stdin,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,9 +49,6 @@ func (s *settings) fillOnly(flags *pflag.FlagSet, names ...string) error {
 		return &usageError{err}
 	}
 	for name, text := range values {
-		if !slices.Contains(settable, name) {
-			return usagef("%s: a profile has no %q, only %s", path, name, strings.Join(settable, ", "))
-		}
 		if slices.Index(settable, name) < settableFiles && !filepath.IsAbs(text) {
 			text = filepath.Join(filepath.Dir(path), text)
 		}
@@ -72,12 +70,6 @@ func setAbsent(flags *pflag.FlagSet, name, text string) error {
 	return flags.Set(name, text)
 }
 
-// profiles is the file of profiles.
-type profiles struct {
-	Default  string                       `json:"default"`
-	Profiles map[string]map[string]string `json:"profiles"`
-}
-
 // read returns the values of the profile that was asked for, or of the default one.
 func (s *settings) read() (path string, values map[string]string, err error) {
 	path = s.config
@@ -95,29 +87,54 @@ func (s *settings) read() (path string, values map[string]string, err error) {
 	if err != nil {
 		return path, nil, err
 	}
-	var file profiles
-	decoder := json.NewDecoder(strings.NewReader(string(text)))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&file); err != nil {
-		return path, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	values, err = file.pick(s.profile)
-	if err != nil {
+	if values, err = pick(text, s.profile); err != nil {
 		return path, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return path, values, nil
 }
 
-func (f profiles) pick(name string) (map[string]string, error) {
-	if name == "" {
-		name = f.Default
+// pick returns the values of a profile, or of the default one, in the text of a file.
+func pick(text []byte, name string) (map[string]string, error) {
+	file, err := members(text, "a file of profiles", "default", "profiles")
+	if err != nil {
+		return nil, err
 	}
-	if name == "" {
+	usual, err := stringOf(file["default"], `"default"`)
+	if err != nil {
+		return nil, err
+	}
+	if name = cmp.Or(name, usual); name == "" {
 		return nil, nil
 	}
-	values, ok := f.Profiles[name]
-	if !ok {
+	all, err := members(orEmpty(file["profiles"]), `"profiles"`)
+	if err != nil {
+		return nil, err
+	}
+	if all[name] == nil {
 		return nil, fmt.Errorf("no profile %q", name)
+	}
+	return valuesOf(all[name], name)
+}
+
+// orEmpty is an object that may have been left out.
+func orEmpty(text json.RawMessage) json.RawMessage {
+	if text == nil {
+		return json.RawMessage("{}")
+	}
+	return text
+}
+
+// valuesOf reads the values of one profile.
+func valuesOf(text json.RawMessage, name string) (map[string]string, error) {
+	profile, err := members(text, fmt.Sprintf("profile %q", name), settable...)
+	if err != nil {
+		return nil, err
+	}
+	values := make(map[string]string, len(profile))
+	for member, value := range profile {
+		if values[member], err = stringOf(value, fmt.Sprintf("%q of profile %q", member, name)); err != nil {
+			return nil, err
+		}
 	}
 	return values, nil
 }

@@ -39,7 +39,8 @@ means --pair as well, in memory, which leaves the network out.
 
 The floor is measured in the same run, in turns with the calls: two signs and two
 verifications for each call, of messages as large, with as many at once, using this
-machine alone. OF FLOOR is the median of these turns.`,
+machine alone. OF FLOOR is the median of these turns. BYTES is --size, or the length of
+--args.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
@@ -49,8 +50,8 @@ machine alone. OF FLOOR is the median of these turns.`,
 	flags.StringVar(&f.over, "transport", f.over, "what is between the pair: ws or pipe; measures the pair")
 	flags.IntVarP(&f.load.N, "calls", "n", f.load.N, "how many calls to make")
 	flags.IntVarP(&f.load.InFlight, "concurrency", "c", f.load.InFlight, "how many calls are in flight")
-	flags.IntVar(&f.size, "size", 64, "bytes of argument")
-	flags.StringVar(&f.tool, "tool", "", "tool of the peer's to call; --size makes its argument \"data\"")
+	flags.IntVar(&f.size, "size", 64, "bytes of text in the argument, {\"data\": TEXT}")
+	flags.StringVar(&f.tool, "tool", "", "tool of the peer's to call")
 	flags.StringVar(&f.args, "args", "", "arguments of the tool as JSON, in place of --size bytes")
 	cmd.MarkFlagsMutuallyExclusive("pair", "url")
 	cmd.MarkFlagsMutuallyExclusive("pair", "tool")
@@ -131,8 +132,12 @@ func (f *benchFlags) measure(ctx context.Context, payload json.RawMessage) error
 	if err != nil {
 		return err
 	}
-	r.Name, r.Size = name, len(payload)
-	floor.Name, floor.Size = "ed25519 floor", len(payload)
+	size := f.size
+	if f.args != "" {
+		size = len(payload)
+	}
+	r.Name, r.Size = name, size
+	floor.Name, floor.Size = "ed25519 floor", size
 	return f.report(r, floor)
 }
 

@@ -55,7 +55,7 @@ func (l *link) completion(ctx context.Context, cmd *cobra.Command, args []string
 		return nil, none
 	}
 	if line.id == "" && strings.HasPrefix(toComplete, "-") {
-		return flagNames(cmd.Flags()), none
+		return nil, none // the connection's, which cobra lists
 	}
 	if _, err := l.begin(cmd, line.urlArgs()); err != nil {
 		return nil, none
@@ -89,7 +89,7 @@ func candidates(cmd *cobra.Command, a *connect.RemoteAdapter, id, flag string) (
 	if f := set.Flags.Lookup(flag); f != nil && f.NoOptDefVal == "" {
 		return set.Choices(flag)
 	}
-	return append(flagNames(set.Flags), flagNames(cmd.Flags())...)
+	return flagNames(set.Flags) // cobra lists the connection's
 }
 
 func flagNames(flags *pflag.FlagSet) (list []string) {

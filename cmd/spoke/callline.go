@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -61,8 +62,7 @@ func (r *callReader) word(word string) error {
 		r.argument(name, word, inline)
 		return nil
 	case name == "help" || word == "-h":
-		r.line.help, r.open = true, false
-		return nil
+		return r.help(value, inline)
 	case name == "" || flag == nil:
 		r.open = r.tool == nil && name != "" && !inline
 		return r.take(word)
@@ -79,6 +79,17 @@ func (r *callReader) word(word string) error {
 	}
 	r.line.settings = append(r.line.settings, setting{name, value, r.open})
 	r.open = false
+	return nil
+}
+
+// help takes the flag for help, which may have a value.
+func (r *callReader) help(value string, inline bool) (err error) {
+	r.line.help, r.open = true, false
+	if inline {
+		if r.line.help, err = strconv.ParseBool(value); err != nil {
+			return fmt.Errorf("--help is true or false, not %q", value)
+		}
+	}
 	return nil
 }
 
@@ -105,7 +116,7 @@ func (r *callReader) take(word string) error {
 		c.rest = append(c.rest, word)
 	case strings.HasPrefix(word, "-"):
 		return fmt.Errorf("unknown flag %s: the arguments of a tool stand after its id", word)
-	case c.url == "" && isURL(word):
+	case c.url == "" && looksLikeURL(word):
 		c.url = word
 	default:
 		c.id = word

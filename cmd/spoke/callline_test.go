@@ -49,6 +49,7 @@ func TestTheValueOfAToolsFlagIsWhatWasWritten(t *testing.T) {
 		"--json --text --url":                        `{"text":"--url"}`,
 		"--json --text=--url":                        `{"text":"--url"}`,
 		"--json --loud --timeout 20s --n -5":         `{"loud":true,"n":-5}`,
+		"--json --help=false --text x":               `{"text":"x"}`,
 		"--loud --json":                              `{"loud":true}`,
 		"-loud -json -n -5":                          "",
 		"--json --arg-arg-url a --arg-url b":         `{"arg-url":"b","url":"a"}`,

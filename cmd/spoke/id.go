@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"strings"
@@ -44,20 +45,30 @@ func peerOf(ctx context.Context, stdin io.Reader, arg string) (connect.PeerID, e
 		if err != nil {
 			return "", err
 		}
-		return parsePeer(ctx, arg, text)
+		return peerIn(ctx, "stdin", text)
 	}
 	text, err := readFile(arg)
 	switch {
 	case err == nil:
-		return parsePeer(ctx, arg, text)
+		return peerIn(ctx, arg, text)
 	case !errors.Is(err, fs.ErrNotExist) && !strings.HasPrefix(arg, "ssh-"):
 		return "", err
 	}
-	return parsePeer(ctx, arg, []byte(arg))
+	peer, err := parsePeer([]byte(arg))
+	if err != nil && !strings.HasPrefix(arg, "ssh-") && !isHex(arg) {
+		return "", usagef("neither a file, nor a peer id, nor an Ed25519 public key in hex or OpenSSH form")
+	}
+	return peer, err
 }
 
-// parsePeer reads a private key, a public key or a peer id.
-func parsePeer(ctx context.Context, name string, text []byte) (connect.PeerID, error) {
+// isHex reports whether a text is meant as a public key in hex.
+func isHex(text string) bool {
+	_, err := hex.DecodeString(text)
+	return err == nil && text != ""
+}
+
+// peerIn reads the private key, the public key or the peer id of a file.
+func peerIn(ctx context.Context, name string, text []byte) (connect.PeerID, error) {
 	text = bytes.TrimSpace(text)
 	if bytes.HasPrefix(text, []byte("-----BEGIN")) {
 		id, err := unlocked(ctx, name, func(passphrase []byte) (*connect.Identity, error) {
@@ -68,6 +79,15 @@ func parsePeer(ctx context.Context, name string, text []byte) (connect.PeerID, e
 		}
 		return id.PeerID(), nil
 	}
+	peer, err := parsePeer(text)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return peer, nil
+}
+
+// parsePeer reads a public key or a peer id.
+func parsePeer(text []byte) (connect.PeerID, error) {
 	if key, err := hex.DecodeString(string(text)); err == nil && len(key) > 0 {
 		peer, err := connect.NewPeerID(key)
 		if err != nil {
@@ -76,8 +96,11 @@ func parsePeer(ctx context.Context, name string, text []byte) (connect.PeerID, e
 		return peer, nil
 	}
 	peers, err := connect.ParseAllowlist(bytes.NewReader(text))
-	if err != nil || len(peers) != 1 {
-		return "", usagef("neither a file, nor a peer id, nor an Ed25519 public key in hex or OpenSSH form")
+	if err != nil {
+		return "", usagef("no peer id and no Ed25519 public key in hex or OpenSSH form: %w", err)
+	}
+	if len(peers) != 1 {
+		return "", usagef("holds %d peers, not one", len(peers))
 	}
 	return peers[0], nil
 }

@@ -49,7 +49,10 @@ func (l *link) register(flags *pflag.FlagSet) {
 func (l *link) begin(cmd *cobra.Command, args []string) ([]string, error) {
 	l.of(cmd)
 	l.err = &shared{Writer: l.err}
-	if len(args) > 0 && isURL(args[0]) {
+	if len(args) > 0 && looksLikeURL(args[0]) {
+		if err := checkURL(args[0]); err != nil {
+			return nil, &usageError{err}
+		}
 		l.url, args = args[0], args[1:]
 		if err := cmd.Flags().Set("url", l.url); err != nil {
 			return nil, err
@@ -72,6 +75,9 @@ func (l *link) beginAlone(cmd *cobra.Command, args []string) error {
 	}
 	return err
 }
+
+// looksLikeURL reports whether a word is meant as a URL, perhaps not as one of a peer.
+func looksLikeURL(text string) bool { return strings.Contains(text, "://") }
 
 func isURL(text string) bool {
 	return strings.HasPrefix(text, "ws://") || strings.HasPrefix(text, "wss://")

@@ -165,6 +165,9 @@ func (f *serveFlags) limits(cfg *connect.ServerConfig) error {
 	if cfg.Second, ok = seconds[f.second]; !ok {
 		return usagef("--second is allow, refuse or replace, not %q", f.second)
 	}
+	if f.maxSessions < 0 {
+		return usagef("--max-sessions is at least 0, not %d", f.maxSessions)
+	}
 	cfg.ServerLimits.Sessions = f.maxSessions
 	cfg.ServerLimits.Penalty = -1 // who debugs a peer breaks rules and comes back at once
 	return nil

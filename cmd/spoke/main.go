@@ -94,7 +94,7 @@ func newRoot() *cobra.Command {
 
 Exit status: 0 success; 1 the peer refused, or a check failed; 2 the command line or a
 setting is wrong; 3 could not connect, or the connection was lost; 4 a wait timed out;
-130 interrupted.`,
+5 the output could not be written; 130 interrupted.`,
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,

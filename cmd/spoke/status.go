@@ -20,6 +20,7 @@ const (
 	statusUsage       = 2
 	statusConnect     = 3
 	statusTimeout     = 4
+	statusOutput      = 5
 	statusInterrupted = 130 // as of a program that SIGINT ends
 )
 
@@ -86,6 +87,8 @@ func statusOf(err error) int {
 		return statusInterrupted
 	case usage, mistaken(err):
 		return statusUsage
+	case unwritten(err):
+		return statusOutput
 	case timedOut(err):
 		return statusTimeout
 	case connecting, lost(err):
@@ -113,8 +116,15 @@ func mistaken(err error) bool {
 	if reject, ok := errors.AsType[*spoke.Reject](err); ok {
 		return reject.Code == spoke.CodeInvalidInput && !reject.Remote()
 	}
+	_, ok := errors.AsType[*fs.PathError](err)
+	return ok && !unwritten(err)
+}
+
+// unwritten reports whether output, to stdout or to a file, could not be written: what the
+// command was to do may have been done.
+func unwritten(err error) bool {
 	file, ok := errors.AsType[*fs.PathError](err)
-	return ok && file.Op != "write"
+	return ok && file.Op == "write"
 }
 
 func lost(err error) bool {

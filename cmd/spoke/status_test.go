@@ -41,7 +41,7 @@ func TestTheExitStatusOfAnError(t *testing.T) {
 		"input that cannot be sent":       {local(spoke.CodeInvalidInput, "", io.EOF), 2},
 		"a file that is not there":        {&fs.PathError{Op: "open", Err: fs.ErrNotExist}, 2},
 		"a file that is a directory":      {&fs.PathError{Op: "read", Err: syscall.EISDIR}, 2},
-		"a disk that is full":             {&fs.PathError{Op: "write", Err: syscall.ENOSPC}, 1},
+		"a disk that is full":             {&fs.PathError{Op: "write", Err: syscall.ENOSPC}, 5},
 		"an interrupt":                    {&interruptedError{connecting(io.EOF)}, 130},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,7 @@ const (
 
 func (f *offer) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.lines, "exec", nil, "offer a command as a tool, tools.NAMESPACE.TOOL=COMMAND: JSON arguments on its stdin, JSON result on its stdout; may be given again")
-	flags.DurationVar(&f.timeout, "exec-timeout", defaultExecTimeout, "how long a command may run")
+	flags.DurationVar(&f.timeout, "exec-timeout", defaultExecTimeout, "how long a command may run; 0 for any time")
 	flags.DurationVar(&f.grace, "grace", defaultGrace, "how long calls may go on after an interrupt")
 }
 
@@ -83,17 +83,11 @@ func (f *offer) registry(m spoke.HostCapabilityManifest, builtin spoke.ToolHandl
 			served[id] = tools.Raw(d, handler)
 		}
 	}
-	for _, line := range f.lines {
-		command, err := f.command(line)
-		if err != nil {
-			return nil, usagef("--exec: %w", err)
-		}
-		d, ok := described(m, command.ID)
-		if !ok {
-			d = descriptorOf(command.ID, "Runs "+command.Args[0]+".")
-		}
-		served[command.ID] = tools.Raw(d, f.running.counted(command.Run)).With(tools.Metadata{Timeout: f.timeout})
+	commands, err := f.tools(m)
+	if err != nil {
+		return nil, usagef("--exec: %w", err)
 	}
+	maps.Copy(served, commands)
 	for _, d := range m.Tools {
 		if served[d.CapabilityID] == nil {
 			return nil, usagef("the manifest offers %s and nothing serves it: add --exec '%s=COMMAND'", d.CapabilityID, d.CapabilityID)
@@ -105,6 +99,26 @@ func (f *offer) registry(m spoke.HostCapabilityManifest, builtin spoke.ToolHandl
 		}
 	}
 	return r, nil
+}
+
+// tools are the commands as tools, by their ids.
+func (f *offer) tools(m spoke.HostCapabilityManifest) (map[string]*tools.Tool, error) {
+	list := make(map[string]*tools.Tool)
+	for _, line := range f.lines {
+		command, err := f.command(line)
+		if err != nil {
+			return nil, err
+		}
+		if list[command.ID] != nil {
+			return nil, fmt.Errorf("%s has two commands", command.ID)
+		}
+		d, ok := described(m, command.ID)
+		if !ok {
+			d = descriptorOf(command.ID, "Runs "+command.Args[0]+".")
+		}
+		list[command.ID] = tools.Raw(d, f.running.counted(command.Run)).With(tools.Metadata{Timeout: f.timeout})
+	}
+	return list, nil
 }
 
 // command reads what is offered and sees that it can be run.

@@ -42,8 +42,8 @@ SPOKE_TOOL and SPOKE_CALLER, the peer id of the caller; a status other than 0 is
 with the last line of its stderr. A tool that the manifest describes is offered so.
 
 An interrupt ends it: nothing new is accepted, and calls that run have --grace to finish.
-The exit status is 4 if some did not, else 0. A second interrupt, or the end of its terminal, ends it at once, with the calls that
-run and status 130.`,
+The exit status is 4 if some did not, else 0. A second interrupt, or the end of its
+terminal, ends it at once, with the calls that run and status 130.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.of(cmd)

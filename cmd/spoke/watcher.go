@@ -36,6 +36,9 @@ type watcher struct {
 
 // prepare makes the redialer.
 func (w *watcher) prepare(ctx context.Context) error {
+	if w.flags.most < 0 {
+		return usagef("--calls is at least 0, not %d", w.flags.most)
+	}
 	base, err := w.ownManifest(nil, nil)
 	if err != nil {
 		return err

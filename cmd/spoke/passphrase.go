@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 
 	"golang.org/x/term"
 
 	"github.com/spoke-peer/spoke-go/connect"
+	"github.com/spoke-peer/spoke-go/internal/termtext"
 )
 
 // envPassphrase names the variable with the passphrase of key files.
@@ -31,7 +33,17 @@ func loadKey(ctx context.Context, path string) (*connect.Identity, error) {
 	if err != nil && ctx.Err() == nil {
 		return nil, &usageError{err}
 	}
+	warnOfReaders(path)
 	return id, err
+}
+
+// warnOfReaders says that others than its owner can read a private key. Windows has other
+// permissions than those that Go shows.
+func warnOfReaders(path string) {
+	file, err := os.Stat(path)
+	if err == nil && file.Mode().IsRegular() && file.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+		fmt.Fprintf(os.Stderr, "warning: others than its owner can read the private key %s; \"chmod 600\" ends that\n", termtext.Line(path))
+	}
 }
 
 // readKey reads a private key file.

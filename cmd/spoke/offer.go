@@ -83,6 +83,9 @@ func (f *offer) registry(m spoke.HostCapabilityManifest, builtin spoke.ToolHandl
 			served[id] = tools.Raw(d, handler)
 		}
 	}
+	if f.timeout < 0 {
+		return nil, usagef("--exec-timeout is at least 0, not %v", f.timeout)
+	}
 	commands, err := f.tools(m)
 	if err != nil {
 		return nil, usagef("--exec: %w", err)

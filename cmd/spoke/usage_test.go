@@ -109,6 +109,7 @@ func TestACommandLineThatMakesNoSense(t *testing.T) {
 		"a command without a tool":             {dialing("watch", "--exec", "nonsense"), "is not tools.NAMESPACE.TOOL=COMMAND"},
 		"a tool without a command":             {dialing("watch", "--exec", "tools.a.b="), "no command"},
 		"a command with half a quote":          {dialing("watch", "--exec", `tools.a.b="x`), "tools.a.b"},
+		"a command's time below none":          {dialing("watch", "--exec", "tools.a.b=sh", "--exec-timeout", "-1s"), "--exec-timeout is at least 0"},
 		"two commands of one tool":             {dialing("watch", "--exec", "tools.a.b=sh", "--exec", "tools.a.b=cat"), "tools.a.b has two commands"},
 		"fewer calls than none":                {dialing("watch", "--calls", "-1"), "--calls"},
 		"a command without a program":          {dialing("watch", "--exec", "tools.a.b=no-such-program"), "not found"},

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -137,7 +136,7 @@ func (f *liveFlags) config(ctx context.Context) (live.Config, error) {
 		}
 	}
 	if f.manifest != "" {
-		if cfg.Manifest, err = os.ReadFile(f.manifest); err != nil {
+		if cfg.Manifest, err = readFile(f.manifest); err != nil {
 			return cfg, usagef("--manifest: %w", err)
 		}
 	}

@@ -119,11 +119,13 @@ func (p *Provider) invoke(ctx context.Context, x *definition, arguments json.Raw
 }
 
 // returns runs f on a goroutine of its own and reports whether it came back, which it does
-// not when a handler leaves by runtime.Goexit.
+// not when a handler leaves by runtime.Goexit, nor after a panic. The registry contains
+// and logs those of tools and middleware; what is left is an error value's methods.
 func returns(f func()) (back bool) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		defer func() { _ = recover() }()
 		f()
 		back = true
 	}()
@@ -261,7 +263,7 @@ func (v *invocation) fault(err error) *Error {
 	}
 	e := ownFault(r)
 	if e.Code == CodeNotFound && v.started.Load() {
-		e.Code = CodeExecutionFailed // a client calls again when no tool was found
+		e.Code = CodeExecutionFailed // a client may call again when no tool was found
 	}
 	return e
 }

@@ -455,3 +455,9 @@ func TestTheDelayOfEvidenceIsClampedAndEndsWithTheContext(t *testing.T) {
 		assert.Equal(t, time.Second, time.Since(started))
 	})
 }
+
+func TestACallThatDoesNotComeBackIsSeen(t *testing.T) {
+	assert.True(t, returns(func() {}))
+	assert.False(t, returns(runtime.Goexit))
+	assert.False(t, returns(func() { panic("boom") }))
+}

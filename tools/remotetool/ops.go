@@ -141,12 +141,12 @@ func (f *sessionFiles) next(ctx context.Context, payload json.RawMessage) (any, 
 	m, err := membersOf(payload)
 	id, ok := textOf(m["transferId"])
 	if err != nil || !ok {
-		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "transferId must be a text").WithDetail("field", "transferId")
+		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "transferId must be a text").WithDetail(spoke.DetailField, "transferId")
 	}
 	caller, _ := spoke.CallerFromContext(ctx)
 	s := f.take(caller.SessionID, id)
 	if s == nil {
-		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "no such transfer").WithDetail("field", "transferId")
+		return nil, spoke.Rejectf(spoke.CodeInvalidInput, "no such transfer").WithDetail(spoke.DetailField, "transferId")
 	}
 	kept := false
 	defer func() {

@@ -129,10 +129,20 @@ func TestColourIsForTerminals(t *testing.T) {
 // lockedKey makes a key file with the passphrase "secret".
 func lockedKey(t *testing.T) (path string, id *connect.Identity) {
 	t.Helper()
+	skipSlowKeys(t)
 	path = filepath.Join(t.TempDir(), "locked.key")
 	id, err := connect.CreateIdentity(path, []byte("secret"))
 	require.NoError(t, err)
 	return path, id
+}
+
+// skipSlowKeys skips a test in the short run: to derive a key from a passphrase takes
+// seconds under the race detector, and nothing runs beside it.
+func skipSlowKeys(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("keys are slow to derive")
+	}
 }
 
 func TestATerminalIsAskedForAPassphrase(t *testing.T) {
@@ -186,6 +196,7 @@ func TestATerminalIsAskedForAPassphrase(t *testing.T) {
 }
 
 func TestANewKeyIsEncryptedWithWhatTheTerminalIsTold(t *testing.T) {
+	skipSlowKeys(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		first, second string

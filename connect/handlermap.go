@@ -3,7 +3,6 @@ package connect
 import (
 	"sync"
 
-	"github.com/spoke-peer/spoke-go/manifest"
 	"github.com/spoke-peer/spoke-go/spoke"
 )
 
@@ -18,7 +17,7 @@ type handlerMap struct {
 
 // register adds a handler or replaces the one of the same id.
 func (m *handlerMap) register(capabilityID string, handler spoke.ToolHandler) error {
-	if _, _, err := manifest.ParseToolID(capabilityID); err != nil {
+	if err := checkToolID(capabilityID); err != nil {
 		return err
 	}
 	if handler == nil {

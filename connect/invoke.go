@@ -50,10 +50,7 @@ func (s *Session) Invoke(ctx context.Context, op string, payload any) (json.RawM
 //
 // Source: wire spec, section 6.
 func (s *Session) InvokeTool(ctx context.Context, capabilityID string, args any) (json.RawMessage, error) {
-	if _, _, err := manifest.ParseToolID(capabilityID); err != nil {
-		return nil, err
-	}
-	if err := checkOp(capabilityID); err != nil {
+	if err := checkToolID(capabilityID); err != nil {
 		return nil, err
 	}
 	payload, reject := s.toolPayload(args)
@@ -79,8 +76,18 @@ func checkOp(op string) error {
 	if !strings.HasPrefix(op, toolPrefix) {
 		return nil
 	}
-	_, _, err := manifest.ParseToolID(op)
-	return err
+	return checkToolID(op)
+}
+
+// checkToolID refuses an id outside the grammar and one that is too long for an op.
+func checkToolID(id string) error {
+	if _, _, err := manifest.ParseToolID(id); err != nil {
+		return err
+	}
+	if len(id) > maxOpLength {
+		return spoke.Rejectf(spoke.CodeInvalidInput, "tool %.32s…: an op has at most %d characters", id, maxOpLength)
+	}
+	return nil
 }
 
 // noArguments is the payload of a tool without arguments.

@@ -435,7 +435,10 @@ func TestAToolIDThatIsTooLongForAnOpSendsNothing(t *testing.T) {
 			_, err := invoke()
 			assert.Equal(t, spoke.CodeInvalidInput, spoke.CodeOf(err))
 		}
-		_, err := l.app.InvokeTool(t.Context(), long[:256], nil)
+		assert.Equal(t, spoke.CodeInvalidInput, spoke.CodeOf(l.app.RegisterToolHandler(long, echo)))
+		_, err := connect.NewRouter(connect.RouterConfig{}).InvokeTool(t.Context(), long, nil)
+		assert.Equal(t, spoke.CodeInvalidInput, spoke.CodeOf(err))
+		_, err = l.app.InvokeTool(t.Context(), long[:256], nil)
 		assert.Equal(t, spoke.CodeCapabilityPortMissing, spoke.CodeOf(err), "the peer answers")
 		_, err = l.app.InvokeTool(t.Context(), echoTool, nil)
 		assert.NoError(t, err, "the sequence is as it was")

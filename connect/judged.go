@@ -67,8 +67,8 @@ func (j *judged) ours(host json.RawMessage) (own ownManifest, err error) {
 	}
 	own = ownManifest{m.Capabilities, make(map[string]*manifest.ToolSchemas, len(m.Tools))}
 	for _, tool := range m.Tools {
-		if len(tool.CapabilityID) > maxOpLength {
-			return own, fmt.Errorf("tool %.32s…: an op has at most %d characters", tool.CapabilityID, maxOpLength)
+		if err := checkToolID(tool.CapabilityID); err != nil {
+			return own, err
 		}
 		compiled, err := manifest.CompileTool(tool, manifest.Own)
 		if err != nil {

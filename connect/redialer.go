@@ -10,7 +10,6 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"github.com/spoke-peer/spoke-go/manifest"
 	"github.com/spoke-peer/spoke-go/spoke"
 )
 
@@ -252,7 +251,7 @@ func (r *Redialer) Invoke(ctx context.Context, op string, payload any) (json.Raw
 func (r *Redialer) InvokeTool(ctx context.Context, capabilityID string, args any) (json.RawMessage, error) {
 	ctx, cancel := overall(ctx)
 	defer cancel()
-	if _, _, err := manifest.ParseToolID(capabilityID); err != nil {
+	if err := checkToolID(capabilityID); err != nil {
 		return nil, err
 	}
 	session, err := r.pick(ctx)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -424,5 +425,7 @@ func TestAnInvokeTimeoutBoundsTheWaitForASessionToo(t *testing.T) {
 			assert.ErrorContains(t, err, "no session with "+string(hostID.PeerID()))
 			assert.Equal(t, time.Second, time.Since(began))
 		}
+		_, err := r.InvokeTool(t.Context(), "tools.test."+strings.Repeat("a", 246), nil)
+		assert.Equal(t, spoke.CodeInvalidInput, spoke.CodeOf(err), "at once")
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/spoke-peer/spoke-go/internal/wirejson"
-	"github.com/spoke-peer/spoke-go/manifest"
 	"github.com/spoke-peer/spoke-go/spoke"
 )
 
@@ -190,7 +189,7 @@ func (r *Router) Invoke(ctx context.Context, op string, payload any) (json.RawMe
 //
 // Source: wire spec, section 10.
 func (r *Router) InvokeTool(ctx context.Context, capabilityID string, args any) (json.RawMessage, error) {
-	if _, _, err := manifest.ParseToolID(capabilityID); err != nil {
+	if err := checkToolID(capabilityID); err != nil {
 		return nil, err
 	}
 	return r.route(ctx, capabilityID, nil, func(s *Session) (json.RawMessage, error) {

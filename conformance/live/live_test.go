@@ -362,7 +362,7 @@ func TestAPeerThatWasWaitedForInVainIsNotWaitedForAgain(t *testing.T) {
 		cfg, opened := u.config(live.Dialer), 0
 		cfg.Open = func(ctx context.Context) (connect.Transport, error) {
 			if opened++; opened > 1 {
-				time.Sleep(time.Minute)
+				<-time.After(time.Minute)
 				return nil, fmt.Errorf("nobody came: %w", context.DeadlineExceeded)
 			}
 			return u.open(ctx)
@@ -402,7 +402,7 @@ func TestADialerThatGivesUpOnAStrangerIsJudgedByAllElseBefore(t *testing.T) {
 		u.running.Go(func() {
 			for t.Context().Err() == nil && redialer.State() != connect.Closed {
 				_, _ = redialer.InvokeTool(t.Context(), toyworld.RollDiceID, map[string]int{"count": 1})
-				time.Sleep(time.Millisecond)
+				<-time.After(time.Millisecond)
 			}
 		})
 		cfg := u.config(live.Dialer)

@@ -1,11 +1,10 @@
 package ws_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"testing"
 	"testing/synctest"
@@ -18,24 +17,27 @@ import (
 	"github.com/spoke-peer/spoke-go/connect/ws"
 )
 
-// upgraded returns both ends of a connection in memory, and what is below the peer's.
-func upgraded(t *testing.T) (host *ws.Transport, peer *websocket.Conn, raw net.Conn) {
+// upgraded returns both ends of a connection in memory, and what is below the peer's. The
+// host secures it by secure, nil for not at all.
+func upgraded(t *testing.T, secure *tls.Config) (host *ws.Transport, peer *websocket.Conn, raw net.Conn) {
 	t.Helper()
-	near, far := net.Pipe()
+	var near, far net.Conn
+	raw, far = net.Pipe()
+	near = raw
+	if secure != nil {
+		near, far = tls.Client(raw, &tls.Config{InsecureSkipVerify: true}), tls.Server(far, secure)
+	}
 	transports := make(chan *ws.Transport, 1)
 	go func() {
-		reader := bufio.NewReader(far)
-		request, err := http.ReadRequest(reader)
-		if assert.NoError(t, err) {
-			transport, err := ws.Upgrade(hijacked{httptest.NewRecorder(), far, reader}, request, nil)
-			assert.NoError(t, err)
-			transports <- transport
-		}
+		transport, err := upgradeWire(far)
+		assert.NoError(t, err)
+		transports <- transport
 	}()
+	// The dialer does not see what is below.
 	dialer := websocket.Dialer{NetDialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}
 	peer, _, err := dialer.Dial("ws://host/", nil)
 	require.NoError(t, err)
-	return <-transports, peer, near
+	return <-transports, peer, raw
 }
 
 // clientFrame is a frame of a client's, whose mask is zero.
@@ -50,7 +52,7 @@ const (
 
 func TestTheLastOfManyPingsIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		host, peer, raw := upgraded(t)
+		host, peer, raw := upgraded(t, nil)
 		go func() { _, _ = host.Recv(t.Context()) }()
 		var answered []string
 		peer.SetPongHandler(func(text string) error { answered = append(answered, text); return nil })
@@ -67,7 +69,7 @@ func TestTheLastOfManyPingsIsAnswered(t *testing.T) {
 
 func TestPongsThatNobodyReadsKeepNoMessageFromBeingRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		host, _, raw := upgraded(t)
+		host, _, raw := upgraded(t, nil)
 		defer host.Close()
 		defer raw.Close()
 		go func() {
@@ -86,7 +88,7 @@ func TestFramesThatBringNothingAreReadSlowly(t *testing.T) {
 	for name, frame := range map[string][]byte{"pings": clientFrame(ping, "x"), "fragments": clientFrame(continuation, "")} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				host, peer, raw := upgraded(t)
+				host, peer, raw := upgraded(t, nil)
 				defer raw.Close()
 				defer host.Close()
 				go func() { _, _, _ = peer.ReadMessage() }()
@@ -106,4 +108,18 @@ func TestFramesThatBringNothingAreReadSlowly(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestTLSHasAMomentForItsOwnGoodbye(t *testing.T) {
+	certified := httptest.NewTLSServer(nil)
+	defer certified.Close()
+	synctest.Test(t, func(t *testing.T) {
+		host, peer, raw := upgraded(t, certified.TLS)
+		defer raw.Close()
+		peer.SetCloseHandler(func(int, string) error { return nil })
+		go func() { _, _, _ = peer.ReadMessage() }() // takes the goodbye of WebSocket and nothing after it
+		began := time.Now()
+		require.NoError(t, host.Close())
+		assert.Equal(t, time.Second, time.Since(began), "crypto/tls itself has five")
+	})
 }

@@ -122,16 +122,20 @@ func (h hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return h.conn, bufio.NewReadWriter(h.reader, bufio.NewWriter(h.conn)), nil
 }
 
-// acceptWire is the host's end: upgrade and accept.
-func acceptWire(conn net.Conn, cfg connect.ResponderConfig) (*connect.Responder, error) {
+// upgradeWire is the host's end of an upgrade.
+func upgradeWire(conn net.Conn) (*ws.Transport, error) {
 	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second)) // as ReadHeaderTimeout
 	reader := bufio.NewReader(conn)
 	request, err := http.ReadRequest(reader)
 	if err != nil {
-		conn.Close()
 		return nil, err
 	}
-	transport, err := ws.Upgrade(hijacked{httptest.NewRecorder(), conn, reader}, request, nil)
+	return ws.Upgrade(hijacked{httptest.NewRecorder(), conn, reader}, request, nil)
+}
+
+// acceptWire is the host's end: upgrade and accept.
+func acceptWire(conn net.Conn, cfg connect.ResponderConfig) (*connect.Responder, error) {
+	transport, err := upgradeWire(conn)
 	if err != nil {
 		conn.Close()
 		return nil, err

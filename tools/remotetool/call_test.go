@@ -253,7 +253,7 @@ func TestDetailsThatAreTooDeepAreLeftOut(t *testing.T) {
 func TestAResultThatDoesNotFitIsToldAsSuchWhenItIsLateAsWell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := providerOf(t, tool("tools.t.late", "", `{"type":"string"}`, func(context.Context, json.RawMessage) (any, error) {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			return 1, nil
 		}, tools.Metadata{}))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)

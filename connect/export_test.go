@@ -70,3 +70,10 @@ func LeadIsAwaited(s *Session) bool {
 	defer s.mu.Unlock()
 	return s.lead.waits
 }
+
+// StopReminder stops a session's reminder and reports whether it was still to come.
+func StopReminder(s *Session) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reminder != nil && s.reminder.Stop()
+}

@@ -148,3 +148,11 @@ func TestRedialConfigErrors(t *testing.T) {
 		})
 	}
 }
+
+func TestALongestDelayThatIsLeftOutIsNoLessThanTheShortest(t *testing.T) {
+	_, err := connect.NewRedialer(connect.RedialConfig{
+		DialConfig: dialConfig(), MinDelay: time.Minute,
+		Open: func(context.Context) (connect.Transport, error) { return nil, context.Canceled },
+	})
+	require.NoError(t, err)
+}

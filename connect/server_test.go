@@ -430,3 +430,26 @@ func TestServersOfOneIdentityShareTheNoncesThatTheyAccepted(t *testing.T) {
 		}
 	})
 }
+
+func TestASessionThatEndedIsNotKeptUntilItsReminder(t *testing.T) {
+	serving(t, serverConfig(), func(t *testing.T, s *connect.Server) {
+		one, other := joined(t, s, dialConfig()), joined(t, s, dialConfig())
+		one.app.Close()
+		_ = one.host.Wait()
+		assert.False(t, connect.StopReminder(one.host.Session))
+		assert.True(t, connect.StopReminder(other.host.Session), "a live one has its reminder")
+	})
+}
+
+func TestAServerKeepsItsOwnCopyOfAKey(t *testing.T) {
+	cfg := serverConfig()
+	cfg.PeerKeys = keysOf(appID.PeerID(), appID)
+	serving(t, cfg, func(t *testing.T, s *connect.Server) {
+		clear(cfg.PeerKeys[appID.PeerID()])
+		joined(t, s, dialConfig())
+		keys := keysOf(appID.PeerID(), appID)
+		require.NoError(t, s.SetAllow([]connect.PeerID{appID.PeerID()}, keys))
+		clear(keys[appID.PeerID()])
+		joined(t, s, dialConfig())
+	})
+}

@@ -110,6 +110,26 @@ func TestFramesThatBringNothingAreReadSlowly(t *testing.T) {
 	}
 }
 
+func TestMessagesAreReadWithoutAPauseHoweverManyCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host, peer, raw := upgraded(t, nil)
+		defer raw.Close()
+		defer host.Close()
+		const many = 300 // of one kilobyte
+		go func() {
+			for range many {
+				assert.NoError(t, sendBinary(peer, make([]byte, 1<<10)))
+			}
+		}()
+		began := time.Now()
+		for range many {
+			_, err := host.Recv(t.Context())
+			require.NoError(t, err)
+		}
+		assert.Zero(t, time.Since(began))
+	})
+}
+
 func TestTLSHasAMomentForItsOwnGoodbye(t *testing.T) {
 	certified := httptest.NewTLSServer(nil)
 	defer certified.Close()

@@ -53,6 +53,8 @@ func TestAPingOfAnothersConnectionNeedsRoomWhereTheSocketCanTell(t *testing.T) {
 		s.spare.ask = func(uintptr) { s.spare.writable = writable }
 		return s
 	}
+	made := ledgerOf(newScripted()).(*socketLedger)
+	assert.True(t, made.spare.secure, "it asks every time")
 	assert.True(t, ledger(true).awaitSpare(10, time.Hour))
 	assert.Equal(t, !canAsk, ledger(false).awaitSpare(10, time.Hour))
 	assert.True(t, new(socketLedger).awaitSpare(10, time.Hour), "nobody can tell")

@@ -129,3 +129,25 @@ func TestWhatAMiddlewareAnswersIsJSONOrAFailure(t *testing.T) {
 		assert.Equal(t, string(code), text(m, "code"), answer)
 	}
 }
+
+func TestWhatIsWrongWithOneCallIsNotToldOfAnother(t *testing.T) {
+	var first error // answers every later call as well
+	repeating := func(_ *tools.Registry, next tools.CallFunc) tools.CallFunc {
+		return func(ctx context.Context, call *tools.Invocation) (json.RawMessage, error) {
+			if first != nil {
+				return nil, first
+			}
+			result, err := next(ctx, call)
+			first = err
+			return result, err
+		}
+	}
+	p := around(t, "tools.t.echo", repeating, tool("tools.t.echo", closedInput, "", echoing, tools.Metadata{}))
+	for _, c := range []struct {
+		arguments string
+		judged    bool
+	}{{`{"n":"1"}`, true}, {`{"n":1}`, false}} {
+		got := text(answerOf(t, p, TypeCall, TypeError, `{"toolId":"t.echo","arguments":`+c.arguments+`}`), "code")
+		assert.Equal(t, c.judged, got == string(CodeArgumentsSchemaInvalid), "%s: %s", c.arguments, got)
+	}
+}

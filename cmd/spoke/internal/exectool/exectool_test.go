@@ -74,6 +74,7 @@ func TestACommandThatFailsIsAFailureOfTheTool(t *testing.T) {
 		failure, ok := tools.FailureOf(err)
 		require.True(t, ok, "%s: %v", line, err)
 		assert.Equal(t, want, *failure, line)
+		assert.NoError(t, ctx.Err(), "%s: it ended before its time was over", line)
 	}
 }
 

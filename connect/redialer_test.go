@@ -429,3 +429,15 @@ func TestAnInvokeTimeoutBoundsTheWaitForASessionToo(t *testing.T) {
 		assert.Equal(t, spoke.CodeInvalidInput, spoke.CodeOf(err), "at once")
 	})
 }
+
+func TestASessionThatEndedIsNoneOfARedialers(t *testing.T) {
+	redialed(t, nil, func(t *testing.T, _ *network, _ *connect.Server, r *redialing) {
+		for range 20 {
+			session, err := r.AwaitSession(t.Context())
+			require.NoError(t, err)
+			session.Close()
+			require.Nil(t, r.Session(), "the next one is a delay away")
+			require.Nil(t, r.CurrentSession())
+		}
+	})
+}

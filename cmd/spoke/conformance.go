@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/spoke-peer/spoke-go/conformance"
 	"github.com/spoke-peer/spoke-go/conformance/vectors"
@@ -47,7 +46,6 @@ connection.`,
 }
 
 func (f *conformanceFlags) run(cmd *cobra.Command) error {
-	cmd.SetErr(unrepeated(cmd.ErrOrStderr()))
 	if f.live.wanted() {
 		j, done, err := f.live.judge(cmd)
 		if err != nil {
@@ -100,29 +98,6 @@ func (f *conformanceFlags) files() fs.FS {
 		return os.DirFS(f.vectors)
 	}
 	return vectors.Files()
-}
-
-// unrepeated leaves out a line that says again what the one before said: in a file or a
-// pipe, progress is of use only when there is some.
-func unrepeated(w io.Writer) io.Writer {
-	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		return w
-	}
-	return &newLines{Writer: w}
-}
-
-// newLines is for writers of whole lines, one at a time.
-type newLines struct {
-	io.Writer
-	last string
-}
-
-func (n *newLines) Write(line []byte) (int, error) {
-	if string(line) == n.last {
-		return len(line), nil
-	}
-	n.last = string(line)
-	return n.Writer.Write(line)
 }
 
 // textReport is a report that people can read.

@@ -71,17 +71,22 @@ func TestAJudgeTakesItsKeyAndThePeerFromAProfile(t *testing.T) {
 	assert.NotContains(t, r.stderr, "this side is "+string(app.PeerID()))
 }
 
-func TestProgressIsToldEachSecond(t *testing.T) {
+func TestProgressIsToldEachSecondIfThereIsAny(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		said := new(watched)
-		stop := progress(said, func() string { return "half" })
+		said, began := new(watched), time.Now()
+		stop := progress(said, func() string {
+			if time.Since(began) < 4*patience {
+				return "half"
+			}
+			return "most"
+		})
 		<-time.After(patience / 2)
 		synctest.Wait()
 		assert.Empty(t, said.String())
-		<-time.After(2 * patience)
+		<-time.After(5 * patience)
 		stop()
-		assert.Equal(t, "half\nhalf\n", said.String())
+		assert.Equal(t, "half\nmost\n", said.String())
 	})
 }
 

@@ -153,17 +153,22 @@ func slow(w io.Writer, what string) (done func()) {
 	return func() { close(over); <-gone }
 }
 
-// progress says on w each second how far something is, until stop returns.
+// progress says on w each second how far something is, if it is any further, until stop
+// returns.
 func progress(w io.Writer, far func() string) (stop func()) {
 	over, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
 		ticker := time.NewTicker(patience)
 		defer ticker.Stop()
+		said := ""
 		for {
 			select {
 			case <-ticker.C:
-				fmt.Fprintln(w, far())
+				if now := far(); now != said {
+					fmt.Fprintln(w, now)
+					said = now
+				}
 			case <-over:
 				return
 			}
